@@ -1,0 +1,38 @@
+"""sordino: keep what is said, mute who says it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sordino.anonymize.base import Anonymizer
+
+__version__ = "0.1.0"
+
+
+def load(system: str, **parameters: object) -> Anonymizer:
+    """Make an anonymizer by its name.
+
+    Args:
+        system: for example "mcadams"; `sordino systems` lists them.
+        parameters: the system's own settings, for example `alpha=0.8` or `level="utterance"`.
+
+    Returns:
+        An anonymizer; see `sordino.anonymize.base.Anonymizer`.
+
+    Raises:
+        UsageError: there is no such system, or it has no such setting or value.
+
+    Example:
+        >>> import numpy as np
+        >>> anonymizer = load("mcadams")
+        >>> speech = np.random.default_rng(0).normal(0, 0.1, 16000)
+        >>> anonymizer.anonymize(speech, 16000, speaker="alice", key=b"sixteen bytes or more").shape
+        (16000,)
+    """
+    from sordino.anonymize.systems import load as load_system
+
+    return load_system(system, **parameters)
+
+
+__all__ = ["__version__", "load"]

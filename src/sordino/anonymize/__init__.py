@@ -1,0 +1,1 @@
+"""Waveform in, waveform out: the words stay, the voice does not."""

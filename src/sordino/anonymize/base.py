@@ -1,0 +1,216 @@
+"""What every anonymizer is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from sordino.audio.formats import MAX_RATE, MIN_RATE
+from sordino.audio.level import LevelFollower, Limiter, restoring_gain
+from sordino.audio.loudness import LoudnessMeter
+from sordino.errors import AudioError, UsageError
+from sordino.privacy.keys import SecretKey
+
+FloatArray = npt.NDArray[np.float64]
+Blocks = Iterable[npt.NDArray[np.floating]]
+Level = Literal["speaker", "utterance"]
+
+CEILING = 0.99
+_BLOCK = 2**17
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Random choices for one pseudo-speaker: a keyed function of who is speaking.
+
+    Attributes:
+        key: the secret.
+        labels: everything the choices depend on besides the key.
+    """
+
+    key: SecretKey
+    labels: tuple[str, ...]
+
+    def uniform(self, purpose: str) -> float:
+        """A number in [0, 1), always the same for one purpose."""
+        return self.key.uniform("voice", *self.labels, purpose)
+
+
+class Anonymizer(ABC):
+    """Turns speech into the same words in another voice.
+
+    Args:
+        level: "speaker" gives a speaker the same pseudo-speaker in every utterance, "utterance"
+            a new one in each.
+
+    Attributes:
+        name: the system's name.
+        version: raised whenever the same input and key would give another output.
+        protection: one sentence on what it protects from, for people.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    protection: ClassVar[str]
+
+    def __init__(self, level: Level = "speaker") -> None:
+        if level not in get_args(Level):
+            raise UsageError(f"level {level!r} is not one of: {', '.join(get_args(Level))}")
+        self.level: Level = level
+
+    @abstractmethod
+    def parameters(self) -> Mapping[str, object]:
+        """Public settings, as they appear in run records; never what a key decides."""
+
+    @abstractmethod
+    def transform(self, blocks: Blocks, sample_rate: int, draws: Draws) -> Iterator[FloatArray]:
+        """Change the voice of one signal; its level may change too.
+
+        Args:
+            blocks: arrays (channels, samples), one signal cut into pieces.
+            sample_rate: in Hz, 8,000 to 192,000.
+            draws: the pseudo-speaker's random choices.
+
+        Yields:
+            Arrays (channels, samples); as many samples in total as came in.
+        """
+
+    def draws(self, key: SecretKey | bytes, speaker: str, utterance: str | None = None) -> Draws:
+        """The pseudo-speaker for a speaker, or for one utterance of theirs.
+
+        Args:
+            key: secret, at least 16 bytes.
+            speaker: id of the speaker, not empty.
+            utterance: id of the utterance; needed at level "utterance", else without effect.
+
+        Raises:
+            UsageError: an id is missing or the key is too short.
+        """
+        if not speaker:
+            raise UsageError("the speaker's id is empty")
+        if self.level == "utterance" and not utterance:
+            raise UsageError('level "utterance" needs the utterance\'s id')
+        secret = key if isinstance(key, SecretKey) else SecretKey.from_secret(key)
+        labels = (self.name, self.level, speaker)
+        return Draws(secret, (*labels, str(utterance)) if self.level == "utterance" else labels)
+
+    def anonymize(
+        self,
+        samples: npt.NDArray[np.floating],
+        sample_rate: int,
+        *,
+        speaker: str,
+        key: SecretKey | bytes,
+        utterance: str | None = None,
+    ) -> npt.NDArray[np.float32]:
+        """Anonymize a whole recording; loudness is kept and nothing passes 0.99 of full scale.
+
+        Args:
+            samples: shape (samples,) or (channels, samples), full scale 1.
+            sample_rate: in Hz, 8,000 to 192,000.
+            speaker: id of the speaker.
+            key: secret, at least 16 bytes.
+            utterance: id of the utterance; needed at level "utterance".
+
+        Returns:
+            float32, the shape of `samples`.
+
+        Raises:
+            AudioError: samples or rate cannot be processed.
+            UsageError: an id is missing or the key is too short.
+        """
+        signal = checked(samples, sample_rate)
+        draws = self.draws(key, speaker, utterance)
+        before, after = LoudnessMeter(sample_rate), LoudnessMeter(sample_rate)
+        pieces = [signal[:, i : i + _BLOCK] for i in range(0, signal.shape[1], _BLOCK)]
+        changed = []
+        for piece in pieces:
+            before.add(piece)
+        for block in self.transform(pieces, sample_rate, draws):
+            after.add(block)
+            changed.append(block)
+        gain = restoring_gain(before.loudness(), after.loudness())
+        limiter = Limiter(CEILING, sample_rate)
+        limited = [limiter.process(block * gain) for block in changed]
+        output = np.concatenate([*limited, limiter.flush()], axis=1).astype(np.float32)
+        return output.reshape(np.shape(samples))
+
+    def stream(
+        self,
+        blocks: Blocks,
+        sample_rate: int,
+        *,
+        speaker: str,
+        key: SecretKey | bytes,
+        utterance: str | None = None,
+    ) -> Iterator[npt.NDArray[np.float32]]:
+        """Anonymize a stream as it arrives, in memory that does not grow.
+
+        The level follows the source over half a second, since the loudness of the whole is not
+        known; nothing passes 0.99 of full scale.
+
+        Args:
+            blocks: arrays (samples,) or (channels, samples), of any lengths.
+            sample_rate: in Hz, 8,000 to 192,000.
+            speaker: id of the speaker.
+            key: secret, at least 16 bytes.
+            utterance: id of the utterance; needed at level "utterance".
+
+        Yields:
+            float32 arrays with the dimensions of the input's; as many samples in total as came in.
+
+        Raises:
+            AudioError: samples or rate cannot be processed.
+            UsageError: an id is missing or the key is too short.
+        """
+        draws = self.draws(key, speaker, utterance)
+        waiting: list[FloatArray] = []
+        flat = False
+
+        def arriving() -> Iterator[FloatArray]:
+            nonlocal flat
+            for block in blocks:
+                if np.size(block):
+                    flat = np.ndim(block) == 1
+                    waiting.append(checked(block, sample_rate))
+                    yield waiting[-1]
+
+        follower, limiter = LevelFollower(sample_rate), Limiter(CEILING, sample_rate)
+
+        def shaped(output: FloatArray) -> npt.NDArray[np.float32]:
+            return (output[0] if flat else output).astype(np.float32)
+
+        for block in self.transform(arriving(), sample_rate, draws):
+            source = np.concatenate(waiting, axis=1)
+            waiting[:] = [source[:, block.shape[1] :]]
+            levelled = follower.process(source[:, : block.shape[1]], block)
+            if (output := limiter.process(levelled)).size:
+                yield shaped(output)
+        if (output := limiter.flush()).size:
+            yield shaped(output)
+
+
+def checked(samples: npt.NDArray[np.floating], sample_rate: int) -> FloatArray:
+    """Samples as a float64 array (channels, samples).
+
+    Raises:
+        AudioError: not floating point, of another shape, empty, not finite, or the rate is
+            outside 8,000 to 192,000 Hz.
+    """
+    array = np.asarray(samples)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise AudioError(f"samples are {array.dtype}; expected floating point with full scale 1")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise AudioError(
+            f"samples have shape {array.shape}; expected (samples,) or (channels, samples)"
+        )
+    if not np.isfinite(array).all():
+        raise AudioError("samples hold NaN or infinity")
+    if not MIN_RATE <= sample_rate <= MAX_RATE:
+        raise AudioError(f"sample rate {sample_rate} Hz is outside {MIN_RATE} to {MAX_RATE} Hz")
+    return np.atleast_2d(array).astype(np.float64)

@@ -1,0 +1,195 @@
+"""The run record: what was done, without what must stay secret.
+
+While a run goes on, finished files are noted line by line in a journal in the work folder; at its
+end the journal becomes the record. After a run that was cut short the journal is what `--resume`
+goes by.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from sordino.errors import OutputError, UsageError
+
+SCHEMA = 1
+_JOURNAL_NAME = "journal.jsonl"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of a run.
+
+    Attributes:
+        name: path of the output below the output folder.
+        status: "done" or "failed".
+        reason: why it failed, in one line without the source's name.
+        input: keyed digest of the source file.
+        output: SHA-256 of the output file.
+        sample_rate: of the output, in Hz.
+        channels: of the output.
+        samples: of the output, per channel.
+        loudness_change: output minus input loudness, in LU; None where either is silent.
+    """
+
+    name: str
+    status: str
+    reason: str | None = None
+    input: str | None = None
+    output: str | None = None
+    sample_rate: int | None = None
+    channels: int | None = None
+    samples: int | None = None
+    loudness_change: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Length of the output; 0 for a file that failed."""
+        return (self.samples or 0) / (self.sample_rate or 1)
+
+
+class Journal:
+    """Finished files of a run that is going on.
+
+    Args:
+        work: the run's work folder, which exists.
+        settings: fingerprint of the run's settings and key.
+        entries: what an earlier part of the run has finished.
+
+    Raises:
+        OutputError: the journal cannot be written.
+    """
+
+    def __init__(self, work: Path, settings: str, entries: Iterable[Entry]) -> None:
+        self._path = work / _JOURNAL_NAME
+        fresh = work / f"{_JOURNAL_NAME}.new"
+        try:
+            with fresh.open("w", encoding="utf-8") as file:
+                _append(file, {"settings": settings})
+                for entry in entries:
+                    _append(file, asdict(entry))
+            fresh.replace(self._path)
+            self._file: IO[str] = self._path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"{self._path}: {error.strerror}") from error
+
+    def add(self, entry: Entry) -> None:
+        """Note a file, so that it is on disk when this returns.
+
+        Raises:
+            OutputError: the journal cannot be written.
+        """
+        try:
+            _append(self._file, asdict(entry))
+        except OSError as error:
+            raise OutputError(f"{self._path}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file; it stays."""
+        self._file.close()
+
+
+def read_progress(record: Path, work: Path, settings: str) -> dict[str, Entry]:
+    """Files that an earlier run finished, by name, from its record and its journal.
+
+    Args:
+        record: path of the run record.
+        work: the work folder.
+        settings: fingerprint that the earlier run must have.
+
+    Raises:
+        UsageError: there was an earlier run with other settings or another key, or what it left
+            cannot be read.
+    """
+    found: list[Mapping[str, object]] = []
+    if record.exists():
+        content = _load(record.read_text(encoding="utf-8"), record)
+        _refuse_other(content, settings, record)
+        files = content.get("files")
+        found += files if isinstance(files, list) else []
+    journal = work / _JOURNAL_NAME
+    if journal.exists():
+        lines = journal.read_text(encoding="utf-8").split("\n")
+        # What follows the last line end was being written when the run was cut short.
+        head, *entries = [_load(line, journal) for line in lines[:-1]] or [{}]
+        _refuse_other(head, settings, journal)
+        found += entries
+    try:
+        entries_ = [Entry(**fields) for fields in found]  # type: ignore[arg-type]
+    except TypeError as error:
+        raise UsageError(f"{record}: is not a record of this version; use --overwrite") from error
+    return {entry.name: entry for entry in entries_ if entry.status == "done"}
+
+
+def has_progress(record: Path, work: Path) -> bool:
+    """Whether an earlier run left a record or a journal."""
+    return record.exists() or (work / _JOURNAL_NAME).exists()
+
+
+def write_record(path: Path, header: Mapping[str, object], entries: Sequence[Entry]) -> None:
+    """Write the record of a finished run, whole or not at all.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    compact = [
+        {name: value for name, value in asdict(entry).items() if value is not None}
+        for entry in entries
+    ]
+    text = json.dumps({"schema": SCHEMA, **header, "files": compact}, indent=1)
+    write_whole(path, text + "\n")
+
+
+def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
+    """Write a text file, whole or not at all.
+
+    Args:
+        path: the file; replaced if it exists.
+        text: its content.
+        mode: permissions of a new file, before the user's mask.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(
+            descriptor, "w", encoding="utf-8", errors="surrogateescape", newline=""
+        ) as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise OutputError(f"{path}: {error.strerror}") from error
+
+
+def _append(file: IO[str], fields: Mapping[str, object]) -> None:
+    file.write(json.dumps(fields) + "\n")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _load(text: str, path: Path) -> Mapping[str, object]:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{path}: is damaged; use --overwrite to start over") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{path}: is damaged; use --overwrite to start over")
+    return content
+
+
+def _refuse_other(content: Mapping[str, object], settings: str, path: Path) -> None:
+    if content.get("settings") != settings:
+        raise UsageError(
+            f"{path}: the earlier run had other settings or another key; resume with the same ones,"
+            " use --overwrite, or choose another output"
+        )

@@ -1,0 +1,168 @@
+"""One recording from file to file, in memory that does not grow with its length.
+
+Two passes: the first changes the voice into a temporary store while the loudness of both sides
+is measured, the second restores the loudness and encodes. Only changed samples are ever stored.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+from sordino.anonymize.base import CEILING, Anonymizer, Draws
+from sordino.audio.formats import FORMATS
+from sordino.audio.level import Limiter, restoring_gain
+from sordino.audio.loudness import LoudnessMeter
+from sordino.audio.read import open_audio
+from sordino.audio.resample import resample_blocks
+from sordino.audio.write import create_audio
+from sordino.errors import SordinoError
+
+FloatArray = npt.NDArray[np.floating]
+
+# Lossy codecs overshoot the samples they are given.
+LOSSY_CEILING = 0.89
+_BLOCK_SAMPLES = 2**18
+_IN_MEMORY = 2**26
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What may be changed besides the voice.
+
+    Attributes:
+        sample_rate: rate of the output in Hz, or None for the recording's own.
+        mono: whether channels are averaged into one.
+    """
+
+    sample_rate: int | None = None
+    mono: bool = False
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What was written.
+
+    Attributes:
+        sample_rate: in Hz.
+        channels: number of channels.
+        samples: per channel.
+        loudness_change: output minus input, in LU; None where either is silent.
+    """
+
+    sample_rate: int
+    channels: int
+    samples: int
+    loudness_change: float | None
+
+
+def render(
+    source: Path,
+    target: Path,
+    anonymizer: Anonymizer,
+    draws: Draws,
+    *,
+    format_name: str,
+    shape: Shape,
+    scratch: Path,
+) -> Rendered:
+    """Anonymize a file.
+
+    Args:
+        source: the recording.
+        target: the file to write; after an error it does not exist.
+        anonymizer: changes the voice.
+        draws: the pseudo-speaker.
+        format_name: one of `sordino.audio.formats.FORMATS`.
+        shape: rate and channels of the output.
+        scratch: folder for temporary files; they hold changed samples only.
+
+    Raises:
+        SordinoError: the source cannot be read, or the target cannot be written.
+        OSError: the temporary store cannot be written.
+    """
+    format_ = FORMATS[format_name]
+    with (
+        open_audio(source) as reader,
+        tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, dir=str(scratch)) as store,
+    ):
+        rate = reader.info.sample_rate
+        out_rate = shape.sample_rate or rate
+        channels = 1 if shape.mono else reader.info.channels
+        format_.check(out_rate, channels)
+        before, after = LoudnessMeter(rate), LoudnessMeter(out_rate)
+        block = max(1, _BLOCK_SAMPLES // reader.info.channels)
+        arriving = _Arriving(reader.blocks(block), before, mono=shape.mono)
+        changed = resample_blocks(anonymizer.transform(arriving, rate, draws), rate, out_rate)
+        samples = _store(changed, after, store)
+        if samples != -(-arriving.samples * out_rate // rate):
+            raise SordinoError(f"came out with {samples} samples for {arriving.samples}")
+        sample_type = format_.sample_type(reader.info.sample_type)
+
+        gain = restoring_gain(before.loudness(), after.loudness())
+        limiter = Limiter(CEILING if format_.lossless else LOSSY_CEILING, out_rate)
+        final = LoudnessMeter(out_rate)
+        store.seek(0)
+        with create_audio(
+            target,
+            format_,
+            sample_rate=out_rate,
+            channels=channels,
+            sample_type=sample_type,
+            frames=samples,
+        ) as sink:
+            for output in _levelled(_stored(store, channels, block), gain, limiter):
+                final.add(output)
+                sink.write(output)
+    change = final.loudness() - before.loudness()
+    return Rendered(
+        out_rate, channels, samples, round(change, 2) if math.isfinite(change) else None
+    )
+
+
+class _Arriving:
+    """Blocks on their way to the anonymizer, counted and measured."""
+
+    def __init__(self, blocks: Iterable[FloatArray], meter: LoudnessMeter, *, mono: bool) -> None:
+        self._blocks = blocks
+        self._meter = meter
+        self._mono = mono
+        self.samples = 0
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        for block in self._blocks:
+            mixed = block.mean(axis=0, keepdims=True) if self._mono else block
+            self.samples += mixed.shape[1]
+            self._meter.add(mixed)
+            yield mixed
+
+
+def _store(blocks: Iterable[FloatArray], meter: LoudnessMeter, store: IO[bytes]) -> int:
+    samples = 0
+    for block in blocks:
+        if not np.isfinite(block).all():
+            raise SordinoError("the anonymizer gave NaN or infinite samples")
+        meter.add(block)
+        samples += block.shape[1]
+        store.write(np.ascontiguousarray(block.T, dtype=np.float32).tobytes())
+    return samples
+
+
+def _stored(store: IO[bytes], channels: int, samples: int) -> Iterator[FloatArray]:
+    while data := store.read(4 * channels * samples):
+        yield np.frombuffer(data, dtype=np.float32).reshape(-1, channels).T
+
+
+def _levelled(
+    blocks: Iterable[FloatArray], gain: float, limiter: Limiter
+) -> Iterator[npt.NDArray[np.float32]]:
+    for block in blocks:
+        yield limiter.process(block * gain).astype(np.float32)
+    yield limiter.flush().astype(np.float32)

@@ -1,0 +1,28 @@
+"""The anonymizers by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from sordino.anonymize.base import Anonymizer
+from sordino.anonymize.mcadams import McAdams
+from sordino.errors import UsageError
+
+SYSTEMS: Mapping[str, type[Anonymizer]] = {system.name: system for system in (McAdams,)}
+
+
+def load(system: str, **parameters: object) -> Anonymizer:
+    """Make an anonymizer by its name; see `sordino.load`.
+
+    Raises:
+        UsageError: there is no such system, or it has no such setting or value.
+    """
+    if system not in SYSTEMS:
+        raise UsageError(f"there is no system {system!r}; there are: {', '.join(SYSTEMS)}")
+    chosen = SYSTEMS[system]
+    known = inspect.signature(chosen).parameters
+    for name in parameters:
+        if name not in known:
+            raise UsageError(f"{system} has no setting {name!r}; it has: {', '.join(known)}")
+    return chosen(**parameters)  # type: ignore[arg-type]

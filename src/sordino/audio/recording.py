@@ -1,0 +1,88 @@
+"""A whole recording in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sordino.audio.formats import format_for
+from sordino.audio.read import open_audio
+from sordino.audio.write import create_audio
+from sordino.errors import AudioError, OutputError
+
+_BLOCK = 2**16
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Samples and their rate. For recordings too long for memory use `open_audio`.
+
+    Attributes:
+        samples: float32, shape (channels, samples), full scale 1.
+        sample_rate: in Hz.
+
+    Raises:
+        AudioError: the samples are not a finite array of that shape.
+
+    Example:
+        >>> Recording(np.zeros((2, 8000), dtype=np.float32), 16000).duration
+        0.5
+    """
+
+    samples: npt.NDArray[np.float32]
+    sample_rate: int
+
+    def __post_init__(self) -> None:
+        if self.samples.ndim != 2 or self.samples.size == 0:
+            raise AudioError(
+                f"samples have shape {self.samples.shape}; expected (channels, samples)"
+            )
+        if not np.isfinite(self.samples).all():
+            raise AudioError("samples hold NaN or infinity")
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return float(self.samples.shape[1] / self.sample_rate)
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        """Read a file of any known format.
+
+        Raises:
+            AudioError: see `open_audio`; the message starts with the path.
+        """
+        try:
+            with open_audio(path) as reader:
+                samples = np.concatenate(list(reader.blocks(_BLOCK)), axis=1)
+                return cls(samples, reader.info.sample_rate)
+        except AudioError as error:
+            raise AudioError(f"{path}: {error}") from error
+
+    def write(self, path: Path, *, sample_type: str = "PCM_16") -> None:
+        """Write a file whose format follows from its name; samples beyond full scale are an error.
+
+        Args:
+            path: the file; replaced if it exists.
+            sample_type: "PCM_16", "PCM_24", "PCM_32" or "FLOAT"; the format's nearest is stored.
+
+        Raises:
+            OutputError: the format cannot hold this, samples would clip, or writing failed.
+        """
+        if np.abs(self.samples).max() > 1.0:
+            raise OutputError(f"{path}: samples beyond full scale would clip; scale them first")
+        format_ = format_for(path)
+        channels, frames = self.samples.shape
+        with create_audio(
+            path,
+            format_,
+            sample_rate=self.sample_rate,
+            channels=channels,
+            sample_type=format_.sample_type(sample_type),
+            frames=frames,
+        ) as sink:
+            for start in range(0, frames, _BLOCK):
+                sink.write(self.samples[:, start : start + _BLOCK])

@@ -1,0 +1,1 @@
+"""The command-line program: parse, call one library function, show."""

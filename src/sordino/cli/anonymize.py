@@ -1,0 +1,276 @@
+"""`sordino anonymize`: files and folders of recordings in, anonymized recordings out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sordino.cli.text import clock, one_line
+from sordino.errors import UsageError
+
+if TYPE_CHECKING:
+    from sordino.anonymize.engine import Mode, Settings, Summary
+    from sordino.anonymize.plan import Plan, Task
+    from sordino.anonymize.record import Entry
+    from sordino.corpus.speakers import SpeakerRule
+    from sordino.privacy.keys import SecretKey
+
+_EPILOG = """\
+examples:
+  sordino key my.key
+  sordino anonymize interviews/ -o anonymized/ --key-file my.key
+  sordino anonymize call.m4a -o call-anonymized.flac
+  sordino anonymize corpus/ -o out/ --speakers corpus/manifest.csv --only split=test
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add this command to the command line."""
+    parser = commands.add_parser(
+        "anonymize",
+        help="change the voices in recordings",
+        description="Change the voices in recordings. Rate, channels, length and loudness stay;"
+        " tags, comments, covers and device names go.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("inputs", nargs="+", type=Path, metavar="INPUT", help="a recording, a video or a folder")
+    add(
+        "-o", "--output", type=Path, required=True, metavar="OUT", help="folder, or file for a file"
+    )
+    add("--system", default="mcadams", help="which anonymizer (default: %(default)s)")
+    add(
+        "--param",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=VALUE",
+        help="a setting of the system; `sordino systems` lists them",
+    )
+    add(
+        "--level",
+        choices=("speaker", "utterance"),
+        default="speaker",
+        help="one new voice per speaker (default) or per utterance",
+    )
+
+    who = parser.add_argument_group("who speaks (default: the name of the folder a file lies in)")
+    either = who.add_mutually_exclusive_group()
+    either.add_argument(
+        "--speakers", type=Path, metavar="CSV", help="table with the columns path and speaker"
+    )
+    either.add_argument(
+        "--speaker-regex", metavar="RE", help="searched in the path; group 1 counts"
+    )
+    who.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="COLUMN=VALUE",
+        help="take only these rows of --speakers",
+    )
+
+    secret = parser.add_argument_group("secret")
+    secret.add_argument(
+        "--key-file",
+        type=Path,
+        metavar="FILE",
+        help="the key that decides the new voices (or set SORDINO_KEY); make one: sordino key FILE",
+    )
+    secret.add_argument(
+        "--rename", action="store_true", help="replace file and folder names by pseudonyms"
+    )
+    secret.add_argument(
+        "--mapping",
+        type=Path,
+        metavar="FILE",
+        help="where --rename lists the names (OUT.names.csv)",
+    )
+
+    out = parser.add_argument_group("output")
+    out.add_argument("--format", metavar="NAME", help="wav, flac, mp3, ogg, opus or m4a")
+    out.add_argument("--sample-rate", type=int, metavar="HZ", help="default: as it was")
+    out.add_argument("--mono", action="store_true", help="average all channels into one")
+    mode = out.add_mutually_exclusive_group()
+    mode.add_argument("--resume", action="store_true", help="go on with a run that was cut short")
+    mode.add_argument("--overwrite", action="store_true", help="replace outputs that exist")
+    out.add_argument(
+        "--dry-run", action="store_true", help="show what would be done, write nothing"
+    )
+    out.add_argument(
+        "--jobs", type=_positive, metavar="N", help="worker processes (default: one per processor)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, anonymize, show."""
+    from sordino.anonymize.engine import run as run_engine
+    from sordino.anonymize.plan import make_plan
+
+    started = time.monotonic()
+    settings = _settings(options, _key(options))
+    settings.anonymizer()
+    plan = make_plan(
+        options.inputs,
+        options.output,
+        _speaker_rule(options),
+        format_name=options.format,
+        rename_key=settings.key if options.rename else None,
+        mapping=options.mapping,
+    )
+    _tell_plan(plan, settings, options)
+    if options.dry_run:
+        for task in plan.tasks:
+            print(one_line(f"{task.source} -> {task.target} (speaker {task.speaker})"))
+        return 0
+    jobs = options.jobs or _processors()
+    with closing(_Progress(len(plan.tasks))) as progress:
+        summary = run_engine(plan, settings, mode=_mode(options), jobs=jobs, report=progress.report)
+    return _tell_summary(summary, plan, settings, time.monotonic() - started)
+
+
+def _key(options: argparse.Namespace) -> SecretKey:
+    from sordino.privacy.keys import SecretKey
+
+    if options.key_file is not None:
+        return SecretKey.from_file(options.key_file)
+    key = SecretKey.from_environment()
+    if key is None and options.resume:
+        raise UsageError("--resume needs the key of the first run (--key-file or SORDINO_KEY)")
+    return key or SecretKey.random()
+
+
+def _settings(options: argparse.Namespace, key: SecretKey) -> Settings:
+    from sordino.anonymize.engine import Settings
+    from sordino.anonymize.render import Shape
+    from sordino.audio.formats import MAX_RATE, MIN_RATE
+
+    rate = options.sample_rate
+    if rate is not None and not MIN_RATE <= rate <= MAX_RATE:
+        raise UsageError(f"--sample-rate {rate} is outside {MIN_RATE} to {MAX_RATE}")
+    parameters = {name: _value(text) for name, text in options.param}
+    parameters["level"] = options.level
+    return Settings(options.system, tuple(parameters.items()), Shape(rate, options.mono), key)
+
+
+def _speaker_rule(options: argparse.Namespace) -> SpeakerRule:
+    from sordino.corpus.speakers import by_folder, by_regex, by_table
+
+    if options.only and options.speakers is None:
+        raise UsageError("--only selects rows of a table; give one with --speakers")
+    if options.speakers is not None:
+        return by_table(options.speakers, options.only)
+    if options.speaker_regex is not None:
+        return by_regex(options.speaker_regex)
+    return by_folder
+
+
+def _mode(options: argparse.Namespace) -> Mode:
+    if options.resume:
+        return "resume"
+    return "overwrite" if options.overwrite else "new"
+
+
+class _Progress:
+    """A bar on a terminal, a line for each file elsewhere."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._bar = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, unit="file", file=sys.stderr, dynamic_ncols=True)
+
+    def report(self, entry: Entry, task: Task) -> None:
+        self._done += 1
+        if self._bar is not None:
+            self._bar.update()
+        else:
+            line = f"[{self._done}/{self._total}] {entry.status} {task.source}"
+            print(one_line(line), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _tell_plan(plan: Plan, settings: Settings, options: argparse.Namespace) -> None:
+    notes = []
+    if not settings.key.lasting:
+        notes.append(
+            "no key given: a fresh random one is used and forgotten, so the new voices cannot be"
+            " made again and the run cannot be resumed (see: sordino key)"
+        )
+    if plan.ignored:
+        kinds = ", ".join(
+            f"{count} {kind or 'without ending'}" for kind, count in sorted(plan.ignored.items())
+        )
+        notes.append(f"left aside, not recordings by their names: {kinds}")
+    if plan.left_out:
+        notes.append(f"left out by --only: {plan.left_out} recordings")
+    notes += [f"link not followed, it leads back up: {loop}" for loop in plan.loops]
+    if not options.rename:
+        notes.append("names of files and folders are kept; if they tell who speaks, use --rename")
+    for note in notes:
+        print(one_line(f"note: {note}"), file=sys.stderr)
+
+
+def _tell_summary(summary: Summary, plan: Plan, settings: Settings, elapsed: float) -> int:
+    speakers = len({task.speaker for task in plan.tasks})
+    fresh = len(summary.done) - summary.kept
+    seconds = summary.seconds
+    print(
+        f"anonymized {fresh} of {len(plan.tasks)} files ({speakers} speakers), {clock(seconds)} of"
+        f" audio, in {elapsed:.1f} s ({seconds / elapsed:.0f}x real time) -> {plan.folder}"
+    )
+    if summary.kept:
+        print(f"kept {summary.kept} files that an earlier run had finished")
+    print(f"{settings.system}: {settings.anonymizer().protection}")
+    if plan.mapping is not None:
+        print(one_line(f"names are listed in {plan.mapping}; keep it apart from the recordings"))
+    for task, reason in summary.failed:
+        print(one_line(f"failed: {task.source}: {reason}"), file=sys.stderr)
+    if summary.interrupted:
+        how = "--resume goes on" if settings.key.lasting else "without a key it cannot be resumed"
+        print(f"sordino: interrupted; {how}", file=sys.stderr)
+        return 130
+    return 1 if summary.failed else 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _value(text: str) -> object:
+    words: dict[str, object] = {"true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,62 @@
+"""Entry point: choose the command, run it, turn errors into one line and an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+import sordino
+from sordino.cli import anonymize, key, systems
+from sordino.cli.text import one_line
+from sordino.errors import SordinoError, UsageError
+
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="sordino", description="Keep what is said, mute who says it."
+    )
+    parser.add_argument("--version", action="version", version=f"sordino {sordino.__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for module in (anonymize, key, systems):
+        module.add_parser(commands)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Args:
+        arguments: the command line without the program's name; None for the process's own.
+
+    Returns:
+        Exit status: 0 all done, 1 something failed, 2 the request cannot be carried out, 130
+        interrupted.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    options = build_parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except UsageError as error:
+        return _complain(error, EXIT_USAGE)
+    except SordinoError as error:
+        return _complain(error, EXIT_FAILED)
+    except KeyboardInterrupt:
+        print("sordino: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def entry() -> None:
+    """What the installed program calls."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main())
+
+
+def _complain(error: SordinoError, status: int) -> int:
+    print(f"sordino: {one_line(str(error))}", file=sys.stderr)
+    return status

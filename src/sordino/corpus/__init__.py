@@ -1,0 +1,1 @@
+"""Which recordings there are, and who speaks in them."""

@@ -1,0 +1,112 @@
+"""Who speaks in a recording: by its folder, by its name, or by a table."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from sordino.errors import UsageError
+
+SpeakerRule = Callable[[Path], str | None]
+"""Maps a recording's path to its speaker's id, or to None where the rule leaves it out.
+
+Raises UsageError where the rule cannot tell.
+"""
+
+
+def by_folder(path: Path) -> str:
+    """The name of the folder that the recording lies in.
+
+    Example:
+        >>> by_folder(Path("corpus/alice/001.wav"))
+        'alice'
+    """
+    return Path(os.path.abspath(path)).parent.name
+
+
+def by_regex(pattern: str) -> SpeakerRule:
+    """A rule that searches the path, with forward slashes, for a regular expression.
+
+    Args:
+        pattern: the speaker is the group named `speaker`, else the first group, else the match.
+
+    Raises:
+        UsageError: the pattern is not a regular expression. The rule itself raises it for a path
+            in which the pattern is not found.
+
+    Example:
+        >>> by_regex(r"(p\\d+)_")(Path("wav/p225_003.wav"))
+        'p225'
+    """
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"speaker pattern {pattern!r} is not valid: {error}") from error
+
+    def rule(path: Path) -> str:
+        match = compiled.search(path.as_posix())
+        if match is None:
+            raise UsageError(f"{path}: the speaker pattern {pattern!r} is not found in this path")
+        if "speaker" in compiled.groupindex:
+            speaker = match["speaker"]
+        else:
+            speaker = match[1] if compiled.groups else match[0]
+        if not speaker:
+            raise UsageError(f"{path}: the speaker pattern {pattern!r} matches nothing here")
+        return speaker
+
+    return rule
+
+
+def by_table(table: Path, only: Sequence[tuple[str, str]] = ()) -> SpeakerRule:
+    """A rule from a CSV file with the columns `path` and `speaker`.
+
+    Args:
+        table: the file, with a header line. Its paths are relative to the folder that it is in.
+        only: pairs of column and value; recordings whose row differs are left out.
+
+    Raises:
+        UsageError: the table cannot be read or lacks a column; the message names the line. The
+            rule itself raises it for a recording that the table does not list.
+    """
+    speakers = _read_table(table, only)
+
+    def rule(path: Path) -> str | None:
+        place = os.path.abspath(path)
+        if place not in speakers:
+            raise UsageError(f"{path}: not listed in {table}")
+        return speakers[place]
+
+    return rule
+
+
+def _read_table(table: Path, only: Sequence[tuple[str, str]]) -> Mapping[str, str | None]:
+    folder = os.path.abspath(table.parent)
+    speakers: dict[str, str | None] = {}
+    try:
+        with table.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            needed = ["path", "speaker", *(column for column, _ in only)]
+            missing = [name for name in needed if name not in (reader.fieldnames or [])]
+            if missing:
+                raise UsageError(
+                    f"{table}: has no column {missing[0]!r}; it needs path and speaker"
+                )
+            for row in reader:
+                path, speaker = row["path"], row["speaker"]
+                if not path or not speaker:
+                    raise UsageError(f"{table}, line {reader.line_num}: path or speaker is empty")
+                place = os.path.normpath(os.path.join(folder, path))
+                wanted = all(row[column] == value for column, value in only)
+                if speakers.setdefault(place, speaker if wanted else None) not in (speaker, None):
+                    raise UsageError(
+                        f"{table}, line {reader.line_num}: {path} is listed with two speakers"
+                    )
+    except OSError as error:
+        raise UsageError(f"{table}: {error.strerror}") from error
+    except csv.Error as error:
+        raise UsageError(f"{table}: is not a CSV table ({error})") from error
+    return speakers

@@ -1,0 +1,1 @@
+"""Secrets and randomised mechanisms. Knows nothing of speech."""
