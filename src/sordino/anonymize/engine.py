@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -141,11 +141,11 @@ def run(
         summary, entries = Summary(), dict[str, Entry]()
         try:
             with closing(_results(queue, jobs)) as results:
-                for job, entry in results:
+                for job, entry, kept in results:
                     entries[entry.name] = entry
                     if entry.status == "done":
                         summary.done.append(entry)
-                        summary.kept += entry == job.earlier
+                        summary.kept += kept
                     else:
                         summary.failed.append((job.task, entry.reason or ""))
                     journal.add(entry)
@@ -171,6 +171,12 @@ def run(
         )
     shutil.rmtree(plan.work, ignore_errors=True)
     return summary
+
+
+class _Result(NamedTuple):
+    job: _Job
+    entry: Entry
+    kept: bool
 
 
 @dataclass(frozen=True)
@@ -223,11 +229,11 @@ def _work_folder(plan: Plan) -> Iterator[None]:
         lock.release()
 
 
-def _results(jobs: list[_Job], workers: int) -> Generator[tuple[_Job, Entry], None, None]:
+def _results(jobs: list[_Job], workers: int) -> Generator[_Result, None, None]:
     workers = min(workers, len(jobs))
     if workers <= 1:
         for job in jobs:
-            yield job, _attempt(job)
+            yield _attempt(job)
         return
     suspects: list[_Job] = []
     waiting = list(reversed(jobs))
@@ -239,12 +245,12 @@ def _results(jobs: list[_Job], workers: int) -> Generator[tuple[_Job, Entry], No
     for job in suspects:
         alone = [job]
         if (yield from _pooled(alone, 1)):
-            yield job, _failed(job, "the worker process died (out of memory or a broken decoder)")
+            yield _failed(job, "the worker process died (out of memory or a broken decoder)")
 
 
-def _pooled(waiting: list[_Job], workers: int) -> Generator[tuple[_Job, Entry], None, list[_Job]]:
+def _pooled(waiting: list[_Job], workers: int) -> Generator[_Result, None, list[_Job]]:
     """Work off `waiting` from its end; returns the jobs that were lost when a worker died."""
-    running: dict[Future[Entry], _Job] = {}
+    running: dict[Future[_Result], _Job] = {}
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker) as pool:
         try:
@@ -254,8 +260,9 @@ def _pooled(waiting: list[_Job], workers: int) -> Generator[tuple[_Job, Entry], 
                     running[future] = waiting.pop()
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    entry = future.result()
-                    yield running.pop(future), entry
+                    result = future.result()
+                    del running[future]
+                    yield result
         except BrokenProcessPool:
             return list(running.values())
         except BaseException:
@@ -278,7 +285,7 @@ def _start_worker() -> None:
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
-def _attempt(job: _Job) -> Entry:
+def _attempt(job: _Job) -> _Result:
     try:
         return _process(job)
     except SordinoError as error:
@@ -291,7 +298,7 @@ def _attempt(job: _Job) -> Entry:
         return _failed(job, f"internal error, please report it ({type(error).__name__}: {error})")
 
 
-def _process(job: _Job) -> Entry:
+def _process(job: _Job) -> _Result:
     task, key = job.task, job.settings.key
     digest = _keyed_digest(task.source, key)
     if (
@@ -300,7 +307,7 @@ def _process(job: _Job) -> Entry:
         and task.target.exists()
         and job.earlier.output == _digest(task.target)
     ):
-        return job.earlier
+        return _Result(job, job.earlier, kept=True)
     anonymizer = _anonymizer(job.settings)
     part = job.work / f"part-{job.number}"
     try:
@@ -318,7 +325,7 @@ def _process(job: _Job) -> Entry:
         part.replace(task.target)
     finally:
         part.unlink(missing_ok=True)
-    return Entry(
+    entry = Entry(
         task.name,
         "done",
         input=digest,
@@ -328,6 +335,7 @@ def _process(job: _Job) -> Entry:
         samples=rendered.samples,
         loudness_change=rendered.loudness_change,
     )
+    return _Result(job, entry, kept=False)
 
 
 @lru_cache(maxsize=1)
@@ -335,8 +343,9 @@ def _anonymizer(settings: Settings) -> Anonymizer:
     return settings.anonymizer()
 
 
-def _failed(job: _Job, reason: str) -> Entry:
-    return Entry(job.task.name, "failed", reason=" ".join(reason.split()))
+def _failed(job: _Job, reason: str) -> _Result:
+    entry = Entry(job.task.name, "failed", reason=" ".join(reason.split()))
+    return _Result(job, entry, kept=False)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sordino.corpus.speakers import SpeakerRule
     from sordino.privacy.keys import SecretKey
 
+_BYTES_PER_WORKER = 4_000_000
 _EPILOG = """\
 examples:
   sordino key my.key
@@ -105,7 +106,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--dry-run", action="store_true", help="show what would be done, write nothing"
     )
     out.add_argument(
-        "--jobs", type=_positive, metavar="N", help="worker processes (default: one per processor)"
+        "--jobs", type=_positive, metavar="N", help="worker processes (default: as is fastest here)"
     )
     parser.set_defaults(run=run)
 
@@ -131,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
         for task in plan.tasks:
             print(one_line(f"{task.source} -> {task.target} (speaker {task.speaker})"))
         return 0
-    jobs = options.jobs or _processors()
+    jobs = options.jobs or _default_jobs(plan)
     with closing(_Progress(len(plan.tasks))) as progress:
         summary = run_engine(plan, settings, mode=_mode(options), jobs=jobs, report=progress.report)
     return _tell_summary(summary, plan, settings, time.monotonic() - started)
@@ -270,7 +271,11 @@ def _value(text: str) -> object:
         return text
 
 
-def _processors() -> int:
+def _default_jobs(plan: Plan) -> int:
+    # Starting a worker takes as long as processing a few megabytes.
+    size = sum(task.source.stat().st_size for task in plan.tasks if task.source.exists())
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        processors = len(os.sched_getaffinity(0))
+    else:
+        processors = os.cpu_count() or 1
+    return min(processors, 1 + size // _BYTES_PER_WORKER)
