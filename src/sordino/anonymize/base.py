@@ -22,6 +22,7 @@ Level = Literal["speaker", "utterance"]
 
 CEILING = 0.99
 _BLOCK = 2**17
+_FEW_CHANNELS = 32
 
 
 @dataclass(frozen=True)
@@ -177,8 +178,11 @@ class Anonymizer(ABC):
             for block in blocks:
                 if np.size(block):
                     flat = np.ndim(block) == 1
-                    waiting.append(checked(block, sample_rate))
-                    yield waiting[-1]
+                    signal = checked(block, sample_rate)
+                    if waiting and len(signal) != len(waiting[0]):
+                        raise AudioError(f"{len(signal)} channels follow {len(waiting[0])}")
+                    waiting.append(signal)
+                    yield signal
 
         follower, limiter = LevelFollower(sample_rate), Limiter(CEILING, sample_rate)
 
@@ -199,17 +203,19 @@ def checked(samples: npt.NDArray[np.floating], sample_rate: int) -> FloatArray:
     """Samples as a float64 array (channels, samples).
 
     Raises:
-        AudioError: not floating point, of another shape, empty, not finite, or the rate is
-            outside 8,000 to 192,000 Hz.
+        AudioError: not floating point, of another shape, transposed (which would pass for many
+            channels too short to be changed), empty, not finite in single precision, or the
+            rate is outside 8,000 to 192,000 Hz.
     """
     array = np.asarray(samples)
     if not np.issubdtype(array.dtype, np.floating):
         raise AudioError(f"samples are {array.dtype}; expected floating point with full scale 1")
-    if array.ndim not in (1, 2) or array.size == 0:
+    transposed = array.ndim == 2 and array.shape[0] > max(_FEW_CHANNELS, array.shape[1])
+    if array.ndim not in (1, 2) or array.size == 0 or transposed:
         raise AudioError(
             f"samples have shape {array.shape}; expected (samples,) or (channels, samples)"
         )
-    if not np.isfinite(array).all():
+    if not (np.abs(array) <= np.finfo(np.float32).max).all():
         raise AudioError("samples hold NaN or infinity")
     if not MIN_RATE <= sample_rate <= MAX_RATE:
         raise AudioError(f"sample rate {sample_rate} Hz is outside {MIN_RATE} to {MAX_RATE} Hz")

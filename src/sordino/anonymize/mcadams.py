@@ -71,12 +71,16 @@ class McAdams(Anonymizer):
         if alpha is not None:
             low = high = alpha
         for value in (low, high):
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise UsageError(f"McAdams coefficient {value!r} is not a number")
             if not MIN_ALPHA <= value <= MAX_ALPHA:
                 raise UsageError(
                     f"McAdams coefficient {value} is outside {MIN_ALPHA} to {MAX_ALPHA}"
                 )
         if low > high:
             raise UsageError(f"McAdams range {low} to {high} is empty")
+        if not isinstance(keep_energy, bool):
+            raise UsageError(f"keep_energy {keep_energy!r} is neither true nor false")
         self._fixed = alpha is not None
         self._low, self._high = low, high
         self._keep_energy = keep_energy

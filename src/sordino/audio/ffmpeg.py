@@ -1,7 +1,7 @@
 """Decode and encode through the FFmpeg program, in a process of its own.
 
-Only for formats that libsndfile does not know. The program comes from the PATH or from the
-`media` extra. It is given local files only, a fixed list of containers, and no network.
+Only for formats that libsndfile does not know. The program comes from the `media` extra
+or from the PATH. It is given local files only, a fixed list of containers, and no network.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ _BIT_RATE_PER_CHANNEL = 96_000
 
 
 def find_ffmpeg() -> str:
-    """Path of an FFmpeg program: the one on the PATH, else the `media` extra's.
+    """Path of an FFmpeg program: the `media` extra's, else the one on the PATH.
+
+    The extra's is recent; versions before 6 do not trim the padding at the end of M4A files.
 
     Raises:
         AudioError: there is none; the message says how to get it.
     """
-    found = shutil.which("ffmpeg")
-    if found:
-        return found
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
     except ImportError:
+        found = shutil.which("ffmpeg")
+        if found:
+            return found
         raise AudioError(
             "this format needs FFmpeg, which was not found;"
             " install it, or: pip install 'sordino[media]'"

@@ -81,6 +81,8 @@ class LoudnessMeter:
 
     def add(self, block: FloatArray) -> None:
         """Take in samples of shape (channels, samples), full scale 1."""
+        if block.shape[1] == 0:
+            return
         if self._state is None:
             self._state = np.zeros((2, block.shape[0], 2))
         weighted, self._state = sosfilt(self._sections, block, axis=1, zi=self._state)

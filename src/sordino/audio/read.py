@@ -75,7 +75,7 @@ class AudioReader:
             try:
                 data = self._source.read(frames, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
-                raise AudioError(f"is damaged ({_reason(error)})") from error
+                raise AudioError(f"is cut short or damaged ({_reason(error)})") from error
             if not len(data):
                 return
             yield data.T
@@ -137,4 +137,4 @@ def _checked(info: AudioInfo) -> AudioInfo:
 
 
 def _reason(error: soundfile.LibsndfileError) -> str:
-    return str(error.error_string).rstrip(".")
+    return str(error.error_string).removeprefix("Error : ").rstrip(".")

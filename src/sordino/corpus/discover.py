@@ -47,14 +47,17 @@ def find_recordings(folder: Path) -> Found:
         try:
             status = place.stat()
             entries = sorted(os.scandir(place), key=lambda entry: entry.name)
+            shown = [entry for entry in entries if not entry.name.startswith(".")]
+            folders = {entry.name for entry in shown if entry.is_dir()}
         except OSError as error:
-            raise UsageError(f"folder {place} cannot be listed: {error.strerror}") from error
+            raise UsageError(
+                f"folder {error.filename} cannot be listed: {error.strerror}"
+            ) from error
+        ignored["hidden"] += len(entries) - len(shown)
         inside = above | {(status.st_dev, status.st_ino)}
-        for entry in entries:
+        for entry in shown:
             path = place / entry.name
-            if entry.name.startswith("."):
-                ignored["hidden"] += 1
-            elif entry.is_dir():
+            if entry.name in folders:
                 target = path.stat()
                 if (target.st_dev, target.st_ino) in inside:
                     loops.append(path)

@@ -66,7 +66,7 @@ def by_table(table: Path, only: Sequence[tuple[str, str]] = ()) -> SpeakerRule:
 
     Args:
         table: the file, with a header line. Its paths are relative to the folder that it is in.
-        only: pairs of column and value; recordings whose row differs are left out.
+        only: pairs of column and value; recordings without a row that has them are left out.
 
     Raises:
         UsageError: the table cannot be read or lacks a column; the message names the line. The
@@ -85,7 +85,8 @@ def by_table(table: Path, only: Sequence[tuple[str, str]] = ()) -> SpeakerRule:
 
 def _read_table(table: Path, only: Sequence[tuple[str, str]]) -> Mapping[str, str | None]:
     folder = os.path.abspath(table.parent)
-    speakers: dict[str, str | None] = {}
+    speakers: dict[str, str] = {}
+    chosen: set[str] = set()
     try:
         with table.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.DictReader(file, strict=True)
@@ -100,13 +101,16 @@ def _read_table(table: Path, only: Sequence[tuple[str, str]]) -> Mapping[str, st
                 if not path or not speaker:
                     raise UsageError(f"{table}, line {reader.line_num}: path or speaker is empty")
                 place = os.path.normpath(os.path.join(folder, path))
-                wanted = all(row[column] == value for column, value in only)
-                if speakers.setdefault(place, speaker if wanted else None) not in (speaker, None):
+                if speakers.setdefault(place, speaker) != speaker:
                     raise UsageError(
                         f"{table}, line {reader.line_num}: {path} is listed with two speakers"
                     )
+                if all(row[column] == value for column, value in only):
+                    chosen.add(place)
     except OSError as error:
         raise UsageError(f"{table}: {error.strerror}") from error
     except csv.Error as error:
-        raise UsageError(f"{table}: is not a CSV table ({error})") from error
-    return speakers
+        raise UsageError(
+            f"{table}, line {reader.line_num}: is not a CSV table ({error})"
+        ) from error
+    return {place: speakers[place] if place in chosen else None for place in speakers}

@@ -66,8 +66,9 @@ def _burg_on_samples(frames: FloatArray, order: int) -> FloatArray:
     coefficients[0] = 1.0
     energy = np.einsum("nf,nf->f", frames, frames)
     floor = _EXHAUSTED * energy + np.finfo(np.float64).tiny
-    error = 2.0 * energy - frames[0] ** 2 - frames[-1] ** 2
     for stage in range(1, order + 1):
+        # Summed anew: updating it from stage to stage loses the digits that keep |reflection| <= 1.
+        error = np.einsum("nf,nf->f", forward, forward) + np.einsum("nf,nf->f", backward, backward)
         usable = error > floor
         cross = np.einsum("nf,nf->f", forward, backward)
         reflection = np.where(usable, -2.0 * cross / np.where(usable, error, 1.0), 0.0)
@@ -76,7 +77,6 @@ def _burg_on_samples(frames: FloatArray, order: int) -> FloatArray:
         change = np.multiply(reflection, backward, out=scratch[: forward.shape[0]])
         backward += reflection * forward
         forward += change
-        error = (1.0 - reflection**2) * error - forward[0] ** 2 - backward[-1] ** 2
         forward, backward = forward[1:], backward[:-1]
     return coefficients
 

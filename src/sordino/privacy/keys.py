@@ -103,7 +103,7 @@ class SecretKey:
         """32 bytes that depend on the key and on every label. Labels are compared in NFC form."""
         mac = hmac.new(self.material, digestmod=hashlib.sha256)
         for label in labels:
-            data = unicodedata.normalize("NFC", label).encode("utf-8", "surrogateescape")
+            data = unicodedata.normalize("NFC", label).encode("utf-8", "surrogatepass")
             mac.update(len(data).to_bytes(8, "big"))
             mac.update(data)
         return mac.digest()

@@ -1,0 +1,479 @@
+"""`sordino anonymize` as people meet it: exit status, messages, files."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from sordino.anonymize.names import read_mapping
+from sordino.cli.main import main
+from tests.helpers import sordino, tree, voice, write_voice
+
+KEY = {"SORDINO_KEY": "a key for the tests"}
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch):
+    monkeypatch.delenv("SORDINO_KEY", raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    write_voice(tmp_path / "in/anna/one.wav", 0.6, seed=1)
+    write_voice(tmp_path / "in/anna/two.flac", 0.7, seed=2)
+    write_voice(tmp_path / "in/bruno/three.ogg", 0.8, seed=3)
+    return tmp_path / "in"
+
+
+def call(capsys, *arguments: object) -> tuple[int, str, str]:
+    status = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_folder(folder, tmp_path, capsys):
+    status, out, err = call(capsys, "anonymize", folder, "-o", tmp_path / "out")
+    assert status == 0
+    assert "anonymized 3 of 3 files (2 speakers), 0:00:02 of audio" in out
+    assert "No formal guarantee" in out
+    assert "no key given" in err
+    assert "--rename" in err
+    assert err.count("done") == 3
+    assert sorted(tree(tmp_path / "out")) == [
+        "anna/one.wav",
+        "anna/two.flac",
+        "bruno/three.ogg",
+        "sordino-run.json",
+    ]
+
+
+def test_file_to_file(folder, tmp_path, capsys):
+    source, target = folder / "anna/one.wav", tmp_path / "quiet.flac"
+    assert call(capsys, "anonymize", source, "-o", target)[0] == 0
+    assert soundfile.info(target).frames == soundfile.info(source).frames
+    assert (tmp_path / "quiet.flac.sordino-run.json").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "in",
+        "quiet.flac",
+        "quiet.flac.sordino-run.json",
+    ]
+
+
+def test_without_a_key_every_run_gives_other_voices(folder, tmp_path, capsys):
+    for name in ("a", "b"):
+        assert call(capsys, "anonymize", folder, "-o", tmp_path / name)[0] == 0
+    first, second = tree(tmp_path / "a"), tree(tmp_path / "b")
+    assert first.keys() == second.keys()
+    assert all(first[name] != second[name] for name in first)
+
+
+def test_key_file_and_environment_agree(folder, tmp_path, capsys, monkeypatch):
+    assert call(capsys, "key", tmp_path / "my.key")[0] == 0
+    arguments = ("anonymize", folder / "anna", "--key-file", tmp_path / "my.key", "-o")
+    status, _, err = call(capsys, *arguments, tmp_path / "a")
+    assert status == 0
+    assert "no key" not in err
+    monkeypatch.setenv("SORDINO_KEY", (tmp_path / "my.key").read_text().strip())
+    assert call(capsys, "anonymize", folder / "anna", "-o", tmp_path / "b")[0] == 0
+    for name in ("one.wav", "two.flac"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_dry_run_writes_nothing(folder, tmp_path, capsys):
+    status, out, _ = call(capsys, "anonymize", folder, "-o", tmp_path / "out", "--dry-run")
+    assert status == 0
+    assert len(out.splitlines()) == 3
+    assert f"{folder / 'anna/one.wav'} -> {tmp_path / 'out/anna/one.wav'} (speaker anna)" in out
+    assert not (tmp_path / "out").exists()
+
+
+def test_rename_hides_names_and_keeps_the_list_private(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    status, text, _ = call(capsys, "anonymize", folder, "-o", out, "--rename")
+    assert status == 0
+    listed = tmp_path / "out.names.csv"
+    assert stat.S_IMODE(listed.stat().st_mode) == 0o600
+    assert str(listed) in text
+    names = read_mapping(listed)
+    assert sorted(names.values()) == ["anna/one.wav", "anna/two.flac", "bruno/three.ogg"]
+    everything = tree(out)
+    assert set(names) | {"sordino-run.json"} == set(everything)
+    shared = " ".join(everything) + everything["sordino-run.json"].decode()
+    assert not any(word in shared for word in ("anna", "bruno", "one.wav", "two.", "three"))
+
+
+def test_failed_file_is_not_named_in_a_renamed_record(folder, tmp_path, capsys):
+    (folder / "anna/secret-name.wav").write_text("text")
+    status, _, err = call(capsys, "anonymize", folder, "-o", tmp_path / "out", "--rename")
+    assert status == 1
+    assert "secret-name.wav" in err
+    record = (tmp_path / "out/sordino-run.json").read_text()
+    assert "secret" not in record
+    assert "anna" not in record
+    assert json.loads(record)["files"][0].keys() >= {"name", "status"}
+
+
+def test_speakers_by_table_with_rows_chosen(folder, tmp_path, capsys):
+    table = folder / "who.csv"
+    table.write_text(
+        "path,speaker,split\nanna/one.wav,x,test\nanna/two.flac,y,dev\nbruno/three.ogg,x,test\n"
+    )
+    arguments = ("anonymize", folder, "-o", tmp_path / "out", "--speakers", table)
+    status, out, err = call(capsys, *arguments, "--only", "split=test")
+    assert status == 0
+    assert "2 of 2 files (1 speakers)" in out
+    assert "left out by --only: 1" in err
+    assert "1 .csv" in err
+
+
+def test_speakers_by_regex(folder, tmp_path, capsys):
+    arguments = ("anonymize", folder, "-o", tmp_path / "out", "--dry-run")
+    _, out, _ = call(capsys, *arguments, "--speaker-regex", r"/(\w)\w+/\w+\.\w+$")
+    assert "(speaker a)" in out
+    assert "(speaker b)" in out
+
+
+def test_level_utterance_gives_each_recording_its_own_voice(folder, tmp_path, capsys):
+    samples = voice(0.8, 16000)
+    for name in ("same1.wav", "same2.wav"):
+        soundfile.write(folder / "anna" / name, samples, 16000)
+    for level, equal in (("speaker", True), ("utterance", False)):
+        out = tmp_path / level
+        assert call(capsys, "anonymize", folder, "-o", out, "--level", level)[0] == 0
+        pair = [soundfile.read(out / "anna" / name)[0] for name in ("same1.wav", "same2.wav")]
+        assert np.array_equal(*pair) is equal
+
+
+def test_output_options(folder, tmp_path, capsys):
+    arguments = ("--format", "flac", "--sample-rate", "8000", "--mono", "--param", "alpha=0.8")
+    assert call(capsys, "anonymize", folder, "-o", tmp_path / "out", *arguments)[0] == 0
+    for name in ("anna/one.flac", "anna/two.flac", "bruno/three.flac"):
+        info = soundfile.info(tmp_path / "out" / name)
+        assert (info.format, info.samplerate, info.channels) == ("FLAC", 8000, 1)
+    record = json.loads((tmp_path / "out/sordino-run.json").read_text())
+    assert record["parameters"]["alpha"] == 0.8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--system", "nobody"], "there is no system 'nobody'; there are: mcadams"),
+        (["--param", "beta=1"], "mcadams has no setting 'beta'"),
+        (["--param", "alpha=1"], "outside 0.3 to 0.95"),
+        (["--param", "alpha=loud"], "McAdams coefficient 'loud' is not a number"),
+        (["--param", "keep_energy=maybe"], "keep_energy"),
+        (["--format", "doc"], "there is no format 'doc'"),
+        (["--sample-rate", "100"], "--sample-rate 100 is outside"),
+        (["--speaker-regex", "("], "speaker pattern"),
+        (["--speaker-regex", "nowhere"], "is not found in this path"),
+        (["--speakers", "missing.csv"], "missing.csv: No such file"),
+        (["--only", "split=test"], "--speakers"),
+        (["--key-file", "missing.key"], "missing.key: No such file"),
+        (["--resume"], "needs the key"),
+    ],
+)
+def test_usage_errors_are_one_line_and_write_nothing(folder, tmp_path, capsys, arguments, words):
+    before = tree(tmp_path)
+    status, out, err = call(capsys, "anonymize", folder, "-o", tmp_path / "out", *arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.startswith("sordino: ")
+    assert len(err.splitlines()) == 1
+    assert tree(tmp_path) == before
+    assert not (tmp_path / "out").exists()
+
+
+def test_weak_keys_are_refused(folder, tmp_path, capsys, monkeypatch):
+    (tmp_path / "weak.key").write_text("123456\n")
+    arguments = ("anonymize", folder, "-o", tmp_path / "out")
+    status, _, err = call(capsys, *arguments, "--key-file", tmp_path / "weak.key")
+    assert status == 2
+    assert "at least 16" in err
+    monkeypatch.setenv("SORDINO_KEY", "")
+    assert call(capsys, *arguments)[0] == 2
+
+
+def test_existing_outputs_need_a_word(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SORDINO_KEY", KEY["SORDINO_KEY"])
+    arguments = ("anonymize", folder, "-o", tmp_path / "out")
+    assert call(capsys, *arguments)[0] == 0
+    status, _, err = call(capsys, *arguments)
+    assert status == 2
+    assert "use --resume, --overwrite or another output" in err
+    status, out, _ = call(capsys, *arguments, "--resume")
+    assert status == 0
+    assert "kept 3 files" in out
+    assert call(capsys, *arguments, "--overwrite")[0] == 0
+
+
+# --- bad input: each fails with its reason, the good neighbour is done ---
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _text(path: Path) -> None:
+    path.write_text("this is not audio\n" * 100)
+
+
+def _truncated_flac(path: Path) -> None:
+    write_voice(path, 3.0, form="FLAC")
+    path.write_bytes(path.read_bytes()[:20000])
+
+
+def _nan(path: Path) -> None:
+    samples = voice(1.0, 16000)
+    samples[8000] = np.nan
+    soundfile.write(path, samples, 16000, subtype="FLOAT", format="WAV")
+
+
+def _infinite(path: Path) -> None:
+    samples = voice(1.0, 16000)
+    samples[4000] = np.inf
+    soundfile.write(path, samples, 16000, subtype="FLOAT", format="WAV")
+
+
+def _no_channels(path: Path) -> None:
+    write_voice(path, 0.1, form="WAV")
+    data = bytearray(path.read_bytes())
+    data[22:24] = bytes(2)
+    path.write_bytes(bytes(data))
+
+
+def _no_samples(path: Path) -> None:
+    soundfile.write(path, np.zeros(0), 16000, format="WAV")
+
+
+def _slow_rate(path: Path) -> None:
+    soundfile.write(path, np.zeros(100), 4000, format="WAV")
+
+
+def _broken_link(path: Path) -> None:
+    path.symlink_to("nowhere.wav")
+
+
+def _link_to_itself(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+BAD = [
+    (_empty, "bad.wav", "is empty (0 bytes)"),
+    (_text, "bad.wav", "is not audio that can be read"),
+    (_text, "bad.mp3", "is not audio that can be read"),
+    (_text, "bad.m4a", "could not process it"),
+    (_truncated_flac, "bad.flac", "cut short or damaged"),
+    (_nan, "bad.wav", "holds NaN or infinite samples (first at 0.500 s)"),
+    (_infinite, "bad.wav", "holds NaN or infinite samples (first at 0.250 s)"),
+    (_no_channels, "bad.wav", "is not audio that can be read"),
+    (_no_samples, "bad.wav", "holds no samples"),
+    (_slow_rate, "bad.wav", "sample rate of 4000 Hz"),
+    (_broken_link, "bad.wav", "No such file"),
+    (_link_to_itself, "bad.wav", "symbolic links"),
+    (_empty, "two words.wav", "is empty"),
+    (_empty, "new\nline.wav", "is empty"),
+    (_empty, "\x1b[31mred.wav", "is empty"),
+    (_empty, "not-utf8-\udcff.wav", "is empty"),
+]
+
+
+@pytest.mark.parametrize(("make", "name", "reason"), BAD)
+def test_bad_file_is_named_with_its_reason(folder, tmp_path, make, name, reason):
+    make(folder / "anna" / name)
+    done = sordino("anonymize", folder, "-o", tmp_path / "out", "--jobs", "1")
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if line.startswith("failed: ")]
+    assert len(lines) == 1
+    assert reason in lines[0]
+    assert "\x1b" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "anonymized 3 of 4 files" in done.stdout
+    assert sorted(tree(tmp_path / "out")) == [
+        "anna/one.wav",
+        "anna/two.flac",
+        "bruno/three.ogg",
+        "sordino-run.json",
+    ]
+
+
+def _silence(samples: int) -> np.ndarray:
+    return np.zeros(samples)
+
+
+ODD = {
+    "silence": _silence(16000),
+    "one-sample": np.array([0.5]),
+    "two-samples": np.array([0.5, -0.5]),
+    "dc": np.full(16000, 0.25),
+    "square": np.sign(np.sin(2 * np.pi * 200 * np.arange(16000) / 16000 + 0.1)) * 32767 / 32768,
+    "impulse": np.eye(1, 16000, 8000)[0],
+    "loud": np.clip(voice(1.0, 16000)[:, 0] * 20, -1, 1 - 2**-15),
+    "faint": voice(1.0, 16000)[:, 0] * 1e-4,
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_but_valid_audio_is_processed(tmp_path, capsys, kind):
+    (tmp_path / "in").mkdir()
+    soundfile.write(tmp_path / "in/odd.wav", ODD[kind], 16000)
+    status, _, err = call(capsys, "anonymize", tmp_path / "in", "-o", tmp_path / "out")
+    assert status == 0, err
+    samples = soundfile.read(tmp_path / "out/odd.wav")[0]
+    assert samples.shape == ODD[kind].shape
+    assert np.abs(samples).max() < 1.0
+    if kind == "silence":
+        assert not samples.any()
+
+
+def test_same_folder_and_folder_inside_input(folder, capsys):
+    for output in (folder, folder / "anna", folder / "new"):
+        before = tree(folder)
+        status, _, err = call(capsys, "anonymize", folder, "-o", output)
+        assert status == 2
+        assert len(err.splitlines()) == 1
+        assert tree(folder) == before
+
+
+def test_link_loop_is_not_followed(folder, tmp_path, capsys):
+    (folder / "anna" / "loop").symlink_to(folder)
+    status, out, err = call(capsys, "anonymize", folder, "-o", tmp_path / "out")
+    assert status == 0
+    assert "3 of 3 files" in out
+    assert "leads back up" in err
+
+
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root, to become another user"
+)
+
+
+@as_root
+def test_unreadable_file_and_unwritable_output(tmp_path_factory):
+    import shutil
+    import tempfile
+
+    place = Path(tempfile.mkdtemp(prefix="sordino-test-"))
+    try:
+        place.chmod(0o755)
+        write_voice(place / "in/anna/one.wav", 0.3)
+        write_voice(place / "in/anna/locked.wav", 0.3).chmod(0)
+        (place / "out").mkdir()
+        (place / "out").chmod(0o777)
+        script = place / "run.py"
+        script.write_text(
+            f"import sys; sys.path[:0] = {sys.path!r}\n"
+            "import os, numpy, scipy.signal, scipy.ndimage, soundfile, soxr\n"
+            "from sordino.cli.main import main\n"
+            "from sordino.cli import anonymize\n"
+            "import sordino.anonymize.engine, sordino.anonymize.plan\n"
+            "os.setgid(65534); os.setuid(65534)\n"
+            "sys.exit(main(sys.argv[1:]))\n"
+        )
+        command = [sys.executable, script, "anonymize", place / "in", "--jobs", "1", "-o"]
+        done = subprocess.run(
+            [*command, place / "out"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1, done.stderr
+        assert "locked.wav: Permission denied" in done.stderr.replace("cannot be opened: ", "")
+        assert "anonymized 1 of 2 files" in done.stdout
+        done = subprocess.run(
+            [*command, place / "in2"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert len(done.stderr.strip().splitlines()[-1]) < 200
+        assert "Permission denied" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (place / "in2").exists()
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3", "m4a"])
+def test_full_disk_leaves_no_half_file(tmp_path, ending):
+    """A limit on file size stands for the full disk: writing stops part of the way."""
+    write_voice(tmp_path / "in/anna/small.wav", 0.05, 8000)
+    write_voice(tmp_path / "in/anna/long.wav", 20.0, 16000)
+    script = (
+        "import resource, sys\n"
+        "from sordino.cli.main import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    arguments = ["anonymize", tmp_path / "in", "-o", tmp_path / "out", "--jobs", "1"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments), "--format", ending],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("failed: ")]
+    assert "long.wav" in line
+    assert sorted(tree(tmp_path / "out")) == [f"anna/small.{ending}", "sordino-run.json"]
+
+
+def test_interrupt_leaves_whole_files_and_resumes(tmp_path):
+    for number in range(8):
+        write_voice(tmp_path / f"in/s/{number}.wav", 15.0, seed=number)
+    arguments = ["anonymize", tmp_path / "in", "-o", tmp_path / "out", "--jobs", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sordino", *map(str, arguments)],
+        env=os.environ | KEY,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not list((tmp_path / "out").rglob("*.wav")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.terminate()
+    err = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "interrupted; --resume goes on" in err
+    assert "Traceback" not in err
+    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.wav")}
+    assert 0 < len(kept) < 8
+    assert not list((tmp_path / "out/.sordino-work").glob("part-*"))
+    assert sordino(*arguments, "--resume", env=KEY).returncode == 0
+    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.wav")}
+    assert len(after) == 8
+    assert all(after[name] == when for name, when in kept.items())
+
+
+def test_bar_on_a_terminal(folder, tmp_path):
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sordino", "anonymize", folder, "-o", tmp_path / "out"],
+        stderr=follower,
+        stdout=subprocess.DEVNULL,
+    )
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            data = os.read(leader, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        shown += data
+    os.close(leader)
+    assert process.wait() == 0
+    assert b"3/3" in shown
+    assert b"[1/3] done" not in shown
