@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from sordino.anonymize import engine
-from sordino.anonymize.engine import Settings, run
+from sordino.anonymize import job
+from sordino.anonymize.engine import run
 from sordino.anonymize.plan import make_plan
 from sordino.anonymize.render import Shape
+from sordino.anonymize.settings import Settings
 from sordino.corpus.speakers import by_folder
 from sordino.errors import OutputError, UsageError
 from sordino.privacy.keys import SecretKey
@@ -204,16 +205,16 @@ def test_worker_that_dies_fails_only_its_file(recordings, tmp_path, monkeypatch)
     script.write_text(
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from sordino.anonymize import engine\n"
+        "from sordino.anonymize import engine, job\n"
         "from tests.anonymize.test_engine import SETTINGS\n"
         "from sordino.anonymize.plan import make_plan\n"
         "from sordino.corpus.speakers import by_folder\n"
-        "real = engine.render\n"
+        "real = job.render\n"
         "def render(source, *arguments, **options):\n"
         "    if source.name == '3.flac':\n"
         "        os.abort()\n"
         "    return real(source, *arguments, **options)\n"
-        "engine.render = render\n"
+        "job.render = render\n"
         "if __name__ == '__main__':\n"
         "    plan = make_plan([Path(sys.argv[1])], Path(sys.argv[2]), by_folder)\n"
         "    summary = engine.run(plan, SETTINGS, jobs=2)\n"
@@ -286,7 +287,7 @@ def test_internal_errors_name_themselves(recordings, tmp_path, monkeypatch):
     def faulty(*arguments, **options):
         raise ZeroDivisionError("a\nb")
 
-    monkeypatch.setattr(engine, "render", faulty)
+    monkeypatch.setattr(job, "render", faulty)
     summary = go(recordings, tmp_path / "out")
     assert len(summary.failed) == 6
     assert summary.failed[0][1] == "internal error, please report it (ZeroDivisionError: a b)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -72,6 +72,7 @@ def render(
     format_name: str,
     shape: Shape,
     scratch: Path,
+    advance: Callable[[float], None] = lambda seconds: None,
 ) -> Rendered:
     """Anonymize a file.
 
@@ -83,6 +84,7 @@ def render(
         format_name: one of `sordino.audio.formats.FORMATS`.
         shape: rate and channels of the output.
         scratch: folder for temporary files; they hold changed samples only.
+        advance: told of every stretch of sound that is changed, in seconds.
 
     Raises:
         SordinoError: the source cannot be read, or the target cannot be written.
@@ -101,7 +103,7 @@ def render(
         block = max(1, _BLOCK_SAMPLES // reader.info.channels)
         arriving = _Arriving(reader.blocks(block), before, mono=shape.mono)
         changed = resample_blocks(anonymizer.transform(arriving, rate, draws), rate, out_rate)
-        samples = _store(changed, after, store)
+        samples = _store(changed, after, store, lambda count: advance(count / out_rate))
         if samples != -(-arriving.samples * out_rate // rate):
             raise SordinoError(f"came out with {samples} samples for {arriving.samples}")
         sample_type = format_.sample_type(reader.info.sample_type)
@@ -144,13 +146,19 @@ class _Arriving:
             yield mixed
 
 
-def _store(blocks: Iterable[FloatArray], meter: LoudnessMeter, store: IO[bytes]) -> int:
+def _store(
+    blocks: Iterable[FloatArray],
+    meter: LoudnessMeter,
+    store: IO[bytes],
+    advance: Callable[[int], None],
+) -> int:
     samples = 0
     for block in blocks:
         if not np.isfinite(block).all():
             raise SordinoError("the anonymizer gave NaN or infinite samples")
         meter.add(block)
         samples += block.shape[1]
+        advance(block.shape[1])
         store.write(np.ascontiguousarray(block.T, dtype=np.float32).tobytes())
     return samples
 

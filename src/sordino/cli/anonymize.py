@@ -14,9 +14,10 @@ from sordino.cli.text import clock, one_line
 from sordino.errors import UsageError
 
 if TYPE_CHECKING:
-    from sordino.anonymize.engine import Mode, Settings, Summary
+    from sordino.anonymize.engine import Mode, Summary
     from sordino.anonymize.plan import Plan, Task
     from sordino.anonymize.record import Entry
+    from sordino.anonymize.settings import Settings
     from sordino.corpus.speakers import SpeakerRule
     from sordino.privacy.keys import SecretKey
 
@@ -134,7 +135,14 @@ def run(options: argparse.Namespace) -> int:
         return 0
     jobs = options.jobs or _default_jobs(plan)
     with closing(_Progress(len(plan.tasks))) as progress:
-        summary = run_engine(plan, settings, mode=_mode(options), jobs=jobs, report=progress.report)
+        summary = run_engine(
+            plan,
+            settings,
+            mode=_mode(options),
+            jobs=jobs,
+            report=progress.report,
+            advance=progress.advance,
+        )
     return _tell_summary(summary, plan, settings, time.monotonic() - started)
 
 
@@ -150,8 +158,8 @@ def _key(options: argparse.Namespace) -> SecretKey:
 
 
 def _settings(options: argparse.Namespace, key: SecretKey) -> Settings:
-    from sordino.anonymize.engine import Settings
     from sordino.anonymize.render import Shape
+    from sordino.anonymize.settings import Settings
     from sordino.audio.formats import MAX_RATE, MIN_RATE
 
     rate = options.sample_rate
@@ -186,6 +194,7 @@ class _Progress:
     def __init__(self, total: int) -> None:
         self._total = total
         self._done = 0
+        self._seconds = 0.0
         self._bar = None
         if sys.stderr.isatty():
             from tqdm import tqdm
@@ -199,6 +208,11 @@ class _Progress:
         else:
             line = f"[{self._done}/{self._total}] {entry.status} {task.source}"
             print(one_line(line), file=sys.stderr, flush=True)
+
+    def advance(self, seconds: float) -> None:
+        self._seconds += seconds
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"{clock(self._seconds)} of audio")
 
     def close(self) -> None:
         if self._bar is not None:

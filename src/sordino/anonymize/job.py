@@ -1,0 +1,142 @@
+"""One file of a run, done in whatever process it is given to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from sordino.anonymize.base import Anonymizer
+from sordino.anonymize.plan import Task
+from sordino.anonymize.record import Entry
+from sordino.anonymize.render import render
+from sordino.anonymize.settings import Settings
+from sordino.errors import SordinoError
+from sordino.privacy.keys import SecretKey
+
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Job:
+    """A task with all that is needed to do it.
+
+    Attributes:
+        number: which of the run's tasks it is.
+        task: what to do.
+        settings: how.
+        earlier: what an earlier run noted of it, if anything.
+        work: folder for what is not finished.
+    """
+
+    number: int
+    task: Task
+    settings: Settings
+    earlier: Entry | None
+    work: Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a job.
+
+    Attributes:
+        entry: for the run record.
+        kept: whether an earlier run had finished the file.
+    """
+
+    entry: Entry
+    kept: bool = False
+
+
+def attempt(job: Job, advance: Callable[[float], None]) -> Result:
+    """Anonymize one file; every failure becomes an entry that says why.
+
+    Args:
+        job: what to do.
+        advance: told of every stretch of sound that is done, in seconds.
+
+    Returns:
+        A result whose entry is "done" (the output is in place, complete and on disk) or "failed"
+        (there is no output).
+    """
+    try:
+        return _process(job, advance)
+    except SordinoError as error:
+        return failed(job, str(error))
+    except OSError as error:
+        return failed(job, error.strerror or type(error).__name__)
+    except MemoryError:
+        return failed(job, "out of memory")
+    except Exception as error:
+        return failed(job, f"internal error, please report it ({type(error).__name__}: {error})")
+
+
+def _process(job: Job, advance: Callable[[float], None]) -> Result:
+    task, key = job.task, job.settings.key
+    digest = _keyed_digest(task.source, key)
+    if (
+        job.earlier is not None
+        and job.earlier.input == digest
+        and task.target.exists()
+        and job.earlier.output == _digest(task.target)
+    ):
+        return Result(job.earlier, kept=True)
+    anonymizer = _anonymizer(job.settings)
+    part = job.work / f"part-{job.number}"
+    try:
+        rendered = render(
+            task.source,
+            part,
+            anonymizer,
+            anonymizer.draws(key, task.speaker, task.utterance),
+            format_name=task.format,
+            shape=job.settings.shape,
+            scratch=job.work,
+            advance=advance,
+        )
+        output = _digest(part)
+        task.target.parent.mkdir(parents=True, exist_ok=True)
+        part.replace(task.target)
+    finally:
+        part.unlink(missing_ok=True)
+    entry = Entry(
+        task.name,
+        "done",
+        input=digest,
+        output=output,
+        sample_rate=rendered.sample_rate,
+        channels=rendered.channels,
+        samples=rendered.samples,
+        loudness_change=rendered.loudness_change,
+    )
+    return Result(entry)
+
+
+@lru_cache(maxsize=1)
+def _anonymizer(settings: Settings) -> Anonymizer:
+    return settings.anonymizer()
+
+
+def failed(job: Job, reason: str) -> Result:
+    """The result of a job that came to nothing, with the reason in one line."""
+    return Result(Entry(job.task.name, "failed", reason=" ".join(reason.split())))
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _keyed_digest(path: Path, key: SecretKey) -> str:
+    return key.digest(_chunks(path))
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    for chunk in _chunks(path):
+        digest.update(chunk)
+    return digest.hexdigest()
