@@ -51,6 +51,14 @@ def random_roots(rng: np.random.Generator, degree: int, count: int) -> np.ndarra
     return np.concatenate([z, z.conj(), real]).astype(np.complex128)
 
 
+def roots_apart(rng: np.random.Generator, degree: int, count: int) -> np.ndarray:
+    """Pairs in angles of their own, as a predictor of speech has them."""
+    pairs = degree // 2
+    places = (np.arange(pairs)[:, None] + rng.uniform(0.2, 0.8, (pairs, count))) / max(1, pairs)
+    z = rng.uniform(0.5, 0.99, places.shape) * np.exp(1j * np.pi * places)
+    return np.concatenate([z, z.conj(), rng.uniform(-0.9, 0.9, (degree % 2, count))])
+
+
 @pytest.mark.parametrize("name", FACTORS)
 def test_known_factors(name: str) -> None:
     known = np.array(FACTORS[name], dtype=np.complex128)
@@ -71,16 +79,17 @@ def test_real_roots_have_no_imaginary_part(name: str) -> None:
 
 @pytest.mark.parametrize("degree", range(1, 25))
 def test_roots_equal_those_of_numpy(degree: int) -> None:
-    rng = np.random.default_rng(degree)
-    # The coefficients of a predictor: roots well apart, like those of speech.
-    angles = np.pi * (np.arange(degree // 2) + rng.uniform(0.2, 0.8, (100, degree // 2))).T
-    z = rng.uniform(0.5, 0.99, angles.shape) * np.exp(1j * angles / max(1, degree // 2))
-    real = rng.uniform(-0.9, 0.9, (degree % 2, 100))
-    polynomials = polynomial_from_roots(np.concatenate([z, z.conj(), real]))
+    polynomials = polynomial_from_roots(roots_apart(np.random.default_rng(degree), degree, 100))
     found = polynomial_roots(polynomials)
     assert_closed_under_conjugation(found)
     for column, polynomial in enumerate(polynomials.T):
         assert distance(found[:, column], np.roots(polynomial)) < 1e-9
+
+
+def test_roots_well_apart_are_found_by_deflation(monkeypatch: pytest.MonkeyPatch) -> None:
+    polynomials = polynomial_from_roots(roots_apart(np.random.default_rng(0), 20, 500))
+    monkeypatch.setattr(np.linalg, "eigvals", None)
+    assert np.isfinite(polynomial_roots(polynomials)).all()
 
 
 @settings(max_examples=60, deadline=None)

@@ -21,8 +21,9 @@ Blocks = Iterable[npt.NDArray[np.floating]]
 Level = Literal["speaker", "utterance"]
 
 CEILING = 0.99
-_BLOCK = 2**17
+_BLOCK = 2**20
 _FEW_CHANNELS = 32
+_LARGEST = 1e10
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ class Anonymizer(ABC):
             AudioError: samples or rate cannot be processed.
             UsageError: an id is missing or the key is too short.
         """
-        signal = checked(samples, sample_rate)
+        check_rate(sample_rate)
+        signal = checked(samples)
         draws = self.draws(key, speaker, utterance)
         before, after = LoudnessMeter(sample_rate), LoudnessMeter(sample_rate)
         pieces = [signal[:, i : i + _BLOCK] for i in range(0, signal.shape[1], _BLOCK)]
@@ -153,7 +155,8 @@ class Anonymizer(ABC):
         """Anonymize a stream as it arrives, in memory that does not grow.
 
         The level follows the source over half a second, since the loudness of the whole is not
-        known; nothing passes 0.99 of full scale.
+        known; nothing passes 0.99 of full scale. Samples leave soon after they came in; the
+        smaller the blocks, the slower the work.
 
         Args:
             blocks: arrays (samples,) or (channels, samples), of any lengths.
@@ -169,6 +172,7 @@ class Anonymizer(ABC):
             AudioError: samples or rate cannot be processed.
             UsageError: an id is missing or the key is too short.
         """
+        check_rate(sample_rate)
         draws = self.draws(key, speaker, utterance)
         waiting: list[FloatArray] = []
         flat = False
@@ -178,7 +182,7 @@ class Anonymizer(ABC):
             for block in blocks:
                 if np.size(block):
                     flat = np.ndim(block) == 1
-                    signal = checked(block, sample_rate)
+                    signal = checked(block)
                     if waiting and len(signal) != len(waiting[0]):
                         raise AudioError(f"{len(signal)} channels follow {len(waiting[0])}")
                     waiting.append(signal)
@@ -199,13 +203,12 @@ class Anonymizer(ABC):
             yield shaped(output)
 
 
-def checked(samples: npt.NDArray[np.floating], sample_rate: int) -> FloatArray:
+def checked(samples: npt.NDArray[np.floating]) -> FloatArray:
     """Samples as a float64 array (channels, samples).
 
     Raises:
         AudioError: not floating point, of another shape, transposed (which would pass for many
-            channels too short to be changed), empty, not finite in single precision, or the
-            rate is outside 8,000 to 192,000 Hz.
+            channels too short to be changed), empty, not finite, or far beyond full scale.
     """
     array = np.asarray(samples)
     if not np.issubdtype(array.dtype, np.floating):
@@ -215,8 +218,17 @@ def checked(samples: npt.NDArray[np.floating], sample_rate: int) -> FloatArray:
         raise AudioError(
             f"samples have shape {array.shape}; expected (samples,) or (channels, samples)"
         )
-    if not (np.abs(array) <= np.finfo(np.float32).max).all():
-        raise AudioError("samples hold NaN or infinity")
+    signal = np.atleast_2d(array).astype(np.float64)
+    if not (np.abs(signal) <= _LARGEST).all():
+        raise AudioError("samples hold NaN, infinity or numbers far beyond full scale 1")
+    return signal
+
+
+def check_rate(sample_rate: int) -> None:
+    """Refuse a sample rate outside 8,000 to 192,000 Hz.
+
+    Raises:
+        AudioError: it is outside.
+    """
     if not MIN_RATE <= sample_rate <= MAX_RATE:
         raise AudioError(f"sample rate {sample_rate} Hz is outside {MIN_RATE} to {MAX_RATE} Hz")
-    return np.atleast_2d(array).astype(np.float64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -24,6 +25,8 @@ from sordino.errors import AudioError, OutputError
 _CONTAINERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,aac,amr,amrnb,amrwb,asf,avi,mp3,ogg,wav"
 _AU_HEADER = struct.Struct(">4s5I")
 _BIT_RATE_PER_CHANNEL = 96_000
+# FFmpeg's own choices for these numbers have a low-frequency channel, which loses speech.
+_LAYOUTS = {3: "3.0", 6: "hexagonal", 7: "7.0", 8: "octagonal"}
 
 
 def find_ffmpeg() -> str:
@@ -34,17 +37,18 @@ def find_ffmpeg() -> str:
     Raises:
         AudioError: there is none; the message says how to get it.
     """
-    try:
+    # The package is there without a program on platforms for which it has none.
+    with contextlib.suppress(ImportError, RuntimeError):
         from imageio_ffmpeg import get_ffmpeg_exe
-    except ImportError:
-        found = shutil.which("ffmpeg")
-        if found:
-            return found
+
+        return str(get_ffmpeg_exe())
+    found = shutil.which("ffmpeg")
+    if found is None:
         raise AudioError(
             "this format needs FFmpeg, which was not found;"
             " install it, or: pip install 'sordino[media]'"
-        ) from None
-    return str(get_ffmpeg_exe())
+        )
+    return found
 
 
 class FfmpegDecoder:
@@ -59,16 +63,14 @@ class FfmpegDecoder:
     """
 
     def __init__(self, path: Path) -> None:
-        self._log: IO[bytes] = tempfile.TemporaryFile()
         command = [find_ffmpeg(), "-nostdin", "-v", "error", "-xerror"]
         command += ["-protocol_whitelist", "file,pipe", "-format_whitelist", _CONTAINERS]
         source = [b"-i", b"file:" + os.fsencode(path)]
         output = ["-map", "0:a:0", "-c:a", "pcm_f32be", "-f", "au", "pipe:1"]
-        self._process = subprocess.Popen(
+        self._process, self._log = _start(
             [*map(os.fsencode, command), *source, *map(os.fsencode, output)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=self._log,
         )
         try:
             header = self._read(_AU_HEADER.size)
@@ -91,7 +93,8 @@ class FfmpegDecoder:
             whole = len(data) // size * size
             samples = np.frombuffer(data[:whole], dtype=">f4").astype(np.float32)
             yield samples.reshape(-1, self.channels).T
-        if self._process.wait() != 0:
+        # Where a WebM file is damaged FFmpeg stops, says so, and counts that as success.
+        if self._process.wait() != 0 or "matroska,webm @" in _text(self._log):
             raise AudioError(self._reason())
 
     def close(self) -> None:
@@ -109,7 +112,7 @@ class FfmpegDecoder:
 
     def _reason(self) -> str:
         self._process.wait()
-        return _last_message(self._log)
+        return _first_message(self._log)
 
 
 class AacEncoder:
@@ -129,17 +132,19 @@ class AacEncoder:
             program = find_ffmpeg()
         except AudioError as error:
             raise OutputError(str(error)) from error
-        self._log: IO[bytes] = tempfile.TemporaryFile()
-        command = [program, "-v", "error", "-f", "f32le", "-ar", str(sample_rate)]
-        command += ["-ac", str(channels), "-i", "pipe:0", "-map_metadata", "-1"]
+        command = [program, "-v", "error", "-xerror", "-f", "f32le", "-ar", str(sample_rate)]
+        command += ["-ac", str(channels)]
+        if channels in _LAYOUTS:
+            command += ["-channel_layout", _LAYOUTS[channels]]
+        command += ["-i", "pipe:0", "-map_metadata", "-1"]
         command += ["-c:a", "aac", "-b:a", str(_BIT_RATE_PER_CHANNEL * channels)]
         command += ["-threads", "1", "-fflags", "+bitexact", "-flags:a", "+bitexact"]
-        command += ["-f", "ipod", "-y"]
-        self._process = subprocess.Popen(
+        # Lengths are stored in this unit; milliseconds would cut off the last samples.
+        command += ["-f", "ipod", "-movie_timescale", str(sample_rate), "-y"]
+        self._process, self._log = _start(
             [*map(os.fsencode, command), b"file:" + os.fsencode(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=self._log,
         )
 
     def write(self, block: npt.NDArray[np.float32]) -> None:
@@ -149,7 +154,7 @@ class AacEncoder:
             self._process.stdin.write(np.ascontiguousarray(block.T, dtype="<f4").tobytes())
         except BrokenPipeError:
             self._process.wait()
-            raise OutputError(_last_message(self._log)) from None
+            raise OutputError(_first_message(self._log)) from None
 
     def close(self) -> None:
         """Finish the file.
@@ -161,22 +166,43 @@ class AacEncoder:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         failed = self._process.wait() != 0
-        reason = _last_message(self._log) if failed else ""
+        reason = _first_message(self._log) if failed else ""
         self._log.close()
         if failed:
             raise OutputError(reason)
 
     def abort(self) -> None:
         """End the program; the file is not complete."""
+        assert self._process.stdin is not None
         self._process.kill()
         self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._log.close()
 
 
-def _last_message(log: IO[bytes]) -> str:
+def _start(
+    command: list[bytes], *, stdin: int, stdout: int
+) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    log = tempfile.TemporaryFile()
+    try:
+        return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=log), log
+    except BaseException:
+        log.close()
+        raise
+
+
+def _text(log: IO[bytes]) -> str:
     log.seek(0)
-    lines = [line for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    if any("matches no streams" in line for line in lines):
+    return log.read().decode("utf-8", "replace")
+
+
+def _first_message(log: IO[bytes]) -> str:
+    text = _text(log)
+    if "matches no streams" in text:
         return "holds no audio track"
-    detail = lines[-1].strip().rsplit(": ", 1)[-1] if lines else "no reason given"
-    return f"FFmpeg could not process it ({detail})"
+    if "Unrecognized option" in text:
+        return "needs FFmpeg 5 or newer: pip install 'sordino[media]'"
+    # Later lines only tell how the program ended. Each begins with its part of FFmpeg.
+    detail = re.sub(r"\[[^]]* @ \w+\] ", "", text).strip().partition("\n")[0]
+    return f"FFmpeg could not process it ({detail.rsplit(': ', 1)[-1] or 'no reason given'})"

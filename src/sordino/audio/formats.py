@@ -96,7 +96,16 @@ FORMATS: Mapping[str, Format] = {
             lossless=False,
         ),
         Format("ogg", (".ogg", ".oga"), "OGG", "VORBIS", lossless=False),
-        Format("opus", (".opus",), "OGG", "OPUS", rates=_OPUS_RATES, lossless=False),
+        Format(
+            "opus",
+            (".opus",),
+            "OGG",
+            "OPUS",
+            # Of more, Opus takes the last for a low-frequency effect and loses its speech.
+            max_channels=5,
+            rates=_OPUS_RATES,
+            lossless=False,
+        ),
         Format("m4a", (".m4a",), None, "AAC", rates=_AAC_RATES, lossless=False),
     )
 }

@@ -116,6 +116,8 @@ class LevelFollower:
 
     def process(self, source: npt.NDArray[np.floating], result: FloatArray) -> FloatArray:
         """Scale `result` towards `source`; both (channels, samples), the same stretch of time."""
+        if result.shape[1] == 0:
+            return result
         powers = np.stack(
             [np.mean(np.square(x, dtype=np.float64), axis=0) for x in (source, result)]
         )

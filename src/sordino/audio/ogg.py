@@ -7,6 +7,7 @@ import zlib
 from typing import BinaryIO
 
 _HEADER = struct.Struct("<4sBBqIIIB")
+_FIRST_PAGE = 2
 _REVERSED = bytes(int(f"{value:08b}"[::-1], 2) for value in range(256))
 
 
@@ -37,6 +38,29 @@ def clear_serial(file: BinaryIO) -> None:
         file.seek(position)
         file.write(page)
         position += len(head) + len(lacing) + len(body)
+
+
+def is_chained(file: BinaryIO) -> bool:
+    """Whether a stream starts after another one has begun to carry sound.
+
+    Args:
+        file: open for reading.
+
+    Returns:
+        True for Ogg files that were joined end to end; False for files that are not Ogg.
+    """
+    position, sound = 0, False
+    while True:
+        file.seek(position)
+        head = file.read(_HEADER.size)
+        if len(head) < _HEADER.size or head[:4] != b"OggS":
+            return False
+        first = bool(head[5] & _FIRST_PAGE)
+        if first and sound:
+            return True
+        sound = not first
+        segments = head[-1]
+        position += _HEADER.size + segments + sum(file.read(segments))
 
 
 def page_checksum(page: bytes) -> int:

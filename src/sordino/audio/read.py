@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,14 @@ import soundfile
 
 from sordino.audio.ffmpeg import FfmpegDecoder
 from sordino.audio.formats import MAX_RATE, MIN_RATE, read_by_ffmpeg
+from sordino.audio.ogg import is_chained
 from sordino.errors import AudioError
 
 Block = npt.NDArray[np.float32]
+
+# What libsndfile gives where a header does not tell the length.
+_UNKNOWN_FRAMES = 2**63 - 1
+_TAGS_SIZE = 512
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class AudioInfo:
 class AudioReader:
     """An open recording. Made by `open_audio`."""
 
-    def __init__(self, info: AudioInfo, source: soundfile.SoundFile | FfmpegDecoder) -> None:
+    def __init__(self, info: AudioInfo, source: _SndfileDecoder | FfmpegDecoder) -> None:
         self.info = info
         self._source = source
 
@@ -53,7 +59,7 @@ class AudioReader:
             AudioError: the file is cut short or damaged, has no samples, or holds NaN or infinity.
         """
         done = 0
-        for block in self._raw_blocks(frames):
+        for block in self._source.blocks(frames):
             if not np.isfinite(block).all():
                 first = int(np.flatnonzero(~np.isfinite(block).all(axis=0))[0])
                 at = (done + first) / self.info.sample_rate
@@ -66,19 +72,6 @@ class AudioReader:
             raise AudioError(
                 f"is cut short or damaged: only {done} of {self.info.frames} samples can be decoded"
             )
-
-    def _raw_blocks(self, frames: int) -> Iterator[Block]:
-        if isinstance(self._source, FfmpegDecoder):
-            yield from self._source.blocks(frames)
-            return
-        while True:
-            try:
-                data = self._source.read(frames, dtype="float32", always_2d=True)
-            except soundfile.LibsndfileError as error:
-                raise AudioError(f"is cut short or damaged ({_reason(error)})") from error
-            if not len(data):
-                return
-            yield data.T
 
 
 @contextmanager
@@ -95,35 +88,85 @@ def open_audio(path: Path) -> Iterator[AudioReader]:
         A reader; its `info` is known at once, its samples come from `blocks`.
 
     Raises:
-        AudioError: the file cannot be opened, is empty, or is not audio.
+        AudioError: the file cannot be opened, is empty, or is not audio that can be read whole.
 
     Example:
         >>> with open_audio(Path("talk.wav")) as reader:  # doctest: +SKIP
         ...     seconds = sum(b.shape[1] for b in reader.blocks(4096)) / reader.info.sample_rate
     """
     try:
-        with path.open("rb") as file:
+        file = path.open("rb", buffering=0)
+    except OSError as error:
+        raise AudioError(_unopened(error)) from error
+    with file:
+        try:
             if os.fstat(file.fileno()).st_size == 0:
                 raise AudioError("is empty (0 bytes)")
-            if read_by_ffmpeg(path):
-                decoder = FfmpegDecoder(path)
-                try:
-                    info = AudioInfo(decoder.sample_rate, decoder.channels, "AAC", None)
-                    yield AudioReader(_checked(info), decoder)
-                finally:
-                    decoder.close()
-                return
+            decoder = FfmpegDecoder(path) if read_by_ffmpeg(path) else _SndfileDecoder(file)
+        except OSError as error:
+            raise AudioError(_unopened(error)) from error
+        with closing(decoder):
+            if isinstance(decoder, FfmpegDecoder):
+                info = AudioInfo(decoder.sample_rate, decoder.channels, "AAC", None)
+            else:
+                info = decoder.info
+            yield AudioReader(_checked(info), decoder)
+
+
+class _SndfileDecoder:
+    """A file that libsndfile knows; the counterpart of `FfmpegDecoder`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        if is_chained(file):
+            raise AudioError("holds several recordings joined end to end; split it first")
+        file.seek(0)
+        self._raw = file
+        try:
+            self._file = _Forward(file.fileno(), closefd=False)
+        except soundfile.LibsndfileError as error:
+            raise AudioError(f"is not audio that can be read ({_reason(error)})") from error
+        self._mpeg = self._file.subtype.startswith("MPEG")
+        # The frame count of an MP3 may be an estimate.
+        known = not self._mpeg and self._file.frames != _UNKNOWN_FRAMES
+        frames = self._file.frames if known else None
+        self.info = AudioInfo(
+            self._file.samplerate, self._file.channels, self._file.subtype, frames
+        )
+
+    def blocks(self, frames: int) -> Iterator[Block]:
+        done, total = 0, self.info.frames or _UNKNOWN_FRAMES
+        while done < total:
+            wanted = min(frames, total - done)
             try:
-                source = soundfile.SoundFile(file.fileno(), closefd=False)
+                data = self._file.read(wanted, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
-                raise AudioError(f"is not audio that can be read ({_reason(error)})") from error
-            with source:
-                # The frame count of an MP3 may be an estimate.
-                frames = None if source.format == "MP3" else source.frames
-                info = AudioInfo(source.samplerate, source.channels, source.subtype, frames)
-                yield AudioReader(_checked(info), source)
-    except OSError as error:
-        raise AudioError(f"cannot be opened: {error.strerror or error}") from error
+                raise AudioError(f"is cut short or damaged ({_reason(error)})") from error
+            if not len(data):
+                break
+            done += len(data)
+            yield data.T
+        # Where libsndfile's estimate is too low it stops early, without an error.
+        if self._mpeg and not _only_tags(self._raw.read(_TAGS_SIZE)):
+            raise AudioError(
+                f"is an MP3 that can be decoded only up to {done / self.info.sample_rate:.3f} s"
+                " (damaged, joined, or without a length in its header); convert it to WAV first"
+            )
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Forward(soundfile.SoundFile):  # type: ignore[misc]
+    # SoundFile seeks to where it is after each read, which spoils MP3 (frames depend on earlier
+    # ones) and damaged files, unless a file cannot seek.
+    def seekable(self) -> bool:
+        return False
+
+
+def _only_tags(rest: bytes) -> bool:
+    # An ID3 tag of version 1, which has a fixed size, an APE or Lyrics3 tag, or padding.
+    short = rest.startswith(b"TAG") and len(rest) < _TAGS_SIZE
+    return short or rest.startswith((b"APETAGEX", b"LYRICSBEGIN")) or not rest.strip(b"\0")
 
 
 def _checked(info: AudioInfo) -> AudioInfo:
@@ -134,6 +177,10 @@ def _checked(info: AudioInfo) -> AudioInfo:
     if info.channels < 1:
         raise AudioError("has no channels")
     return info
+
+
+def _unopened(error: OSError) -> str:
+    return f"cannot be opened: {error.strerror or error}"
 
 
 def _reason(error: soundfile.LibsndfileError) -> str:

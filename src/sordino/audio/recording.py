@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sordino.audio.formats import format_for
+from sordino.audio.formats import FORMATS, Format, format_named
 from sordino.audio.read import open_audio
 from sordino.audio.write import create_audio
 from sordino.errors import AudioError, OutputError
@@ -70,11 +70,17 @@ class Recording:
             sample_type: "PCM_16", "PCM_24", "PCM_32" or "FLOAT"; the format's nearest is stored.
 
         Raises:
-            OutputError: the format cannot hold this, samples would clip, or writing failed.
+            OutputError: the name or the format cannot hold this, samples would clip, or writing
+                failed; the message starts with the path.
         """
+        try:
+            self._write(path, _format_of(path), sample_type)
+        except OutputError as error:
+            raise OutputError(f"{path}: {error}") from error
+
+    def _write(self, path: Path, format_: Format, sample_type: str) -> None:
         if np.abs(self.samples).max() > 1.0:
-            raise OutputError(f"{path}: samples beyond full scale would clip; scale them first")
-        format_ = format_for(path)
+            raise OutputError("samples beyond full scale would clip; scale them first")
         channels, frames = self.samples.shape
         with create_audio(
             path,
@@ -86,3 +92,10 @@ class Recording:
         ) as sink:
             for start in range(0, frames, _BLOCK):
                 sink.write(self.samples[:, start : start + _BLOCK])
+
+
+def _format_of(path: Path) -> Format:
+    format_ = format_named(path)
+    if format_ is None:
+        raise OutputError(f"its ending names no format that is written ({', '.join(FORMATS)})")
+    return format_

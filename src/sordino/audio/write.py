@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -20,6 +20,10 @@ from sordino.errors import OutputError
 # The sizes in a plain WAV header end at 4 GiB; RF64 is the same file with longer ones.
 _WAV_LIMIT = 2**32 - 2**20
 _HEADER = 256
+# libsndfile rounds these down; its other integers are finer than float32.
+_STEPS = {"PCM_16": 2**15, "PCM_24": 2**23}
+# libsndfile's Vorbis encoder crashes on much longer blocks.
+_MOST_FRAMES = 2**16
 _BYTES = {"PCM_16": 2, "PCM_24": 3, "PCM_32": 4, "FLOAT": 4, "ULAW": 1, "ALAW": 1}
 
 
@@ -51,47 +55,58 @@ def create_audio(
         OutputError: the format cannot hold this, or writing failed.
     """
     format_.check(sample_rate, channels)
+    with _output_errors():
+        file = path.open("w+b")
     try:
-        if format_.container is None:
-            encoder = AacEncoder(path, sample_rate, channels)
-            try:
-                yield encoder
-                encoder.close()
-            except BaseException:
-                encoder.abort()
-                raise
-        else:
+        with file:
             container = format_.container
             if container == "WAV" and frames * channels * _BYTES[sample_type] > _WAV_LIMIT:
                 container = "RF64"
-            with path.open("w+b") as file:
-                writer = _SndfileWriter(
-                    file.fileno(), container, sample_rate, channels, sample_type
+            with _output_errors():
+                writer = (
+                    AacEncoder(path, sample_rate, channels)
+                    if container is None
+                    else _SndfileWriter(
+                        file.fileno(), container, sample_rate, channels, sample_type
+                    )
                 )
+            try:
                 yield writer
-                writer.close()
-                _check_frames(file.fileno(), frames)
+                with _output_errors():
+                    writer.close()
+            except BaseException:
+                writer.abort()
+                raise
+            with _output_errors():
+                if container is not None:
+                    _check_frames(file.fileno(), frames)
                 if container == "OGG":
                     clear_serial(file)
                 elif sample_type == "FLOAT":
                     _clear_peak_date(file)
                 file.flush()
                 os.fsync(file.fileno())
-    except soundfile.LibsndfileError as error:
-        path.unlink(missing_ok=True)
-        raise OutputError(f"cannot be written ({str(error.error_string).rstrip('.')})") from error
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise OutputError(f"cannot be written: {error.strerror or error}") from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    try:
+        yield
+    except soundfile.LibsndfileError as error:
+        reason = str(error.error_string).removeprefix("Error : ").rstrip(".")
+        raise OutputError(f"cannot be written ({reason}; the disk may be full)") from error
+    except OSError as error:
+        raise OutputError(f"cannot be written: {error.strerror or error}") from error
 
 
 class _SndfileWriter:
     def __init__(
         self, descriptor: int, container: str, sample_rate: int, channels: int, sample_type: str
     ) -> None:
+        self._steps = _STEPS.get(sample_type, 0)
         self._file = soundfile.SoundFile(
             descriptor,
             "w",
@@ -103,13 +118,21 @@ class _SndfileWriter:
         )
 
     def write(self, block: npt.NDArray[np.float32]) -> None:
-        before = self._file.frames
-        self._file.write(np.ascontiguousarray(block.T, dtype=np.float32))
-        if self._file.frames - before != block.shape[1]:
-            raise OutputError("cannot be written (the disk may be full)")
+        samples = np.ascontiguousarray(block.T, dtype=np.float32)
+        if self._steps:
+            samples = np.rint(samples * self._steps) / np.float32(self._steps)
+        with _output_errors():
+            for start in range(0, len(samples), _MOST_FRAMES):
+                self._file.write(samples[start : start + _MOST_FRAMES])
 
     def close(self) -> None:
         self._file.close()
+
+    def abort(self) -> None:
+        # Left to the garbage collector, libsndfile would write to the descriptor when that
+        # already belongs to another file.
+        with suppress(soundfile.LibsndfileError):
+            self._file.close()
 
 
 def _check_frames(descriptor: int, frames: int) -> None:

@@ -46,6 +46,10 @@ def find_recordings(folder: Path) -> Found:
     def visit(place: Path, above: frozenset[tuple[int, int]]) -> None:
         try:
             status = place.stat()
+            here = (status.st_dev, status.st_ino)
+            if here in above:
+                loops.append(place)
+                return
             entries = sorted(os.scandir(place), key=lambda entry: entry.name)
             shown = [entry for entry in entries if not entry.name.startswith(".")]
             folders = {entry.name for entry in shown if entry.is_dir()}
@@ -54,15 +58,10 @@ def find_recordings(folder: Path) -> Found:
                 f"folder {error.filename} cannot be listed: {error.strerror}"
             ) from error
         ignored["hidden"] += len(entries) - len(shown)
-        inside = above | {(status.st_dev, status.st_ino)}
         for entry in shown:
             path = place / entry.name
             if entry.name in folders:
-                target = path.stat()
-                if (target.st_dev, target.st_ino) in inside:
-                    loops.append(path)
-                else:
-                    visit(path, inside)
+                visit(path, above | {here})
             elif is_audio_name(path):
                 recordings.append(path)
             else:

@@ -111,6 +111,6 @@ def _read_table(table: Path, only: Sequence[tuple[str, str]]) -> Mapping[str, st
         raise UsageError(f"{table}: {error.strerror}") from error
     except csv.Error as error:
         raise UsageError(
-            f"{table}, line {reader.line_num}: is not a CSV table ({error})"
+            f"{table}, line {reader.reader.line_num}: is not a CSV table ({error})"
         ) from error
     return {place: speakers[place] if place in chosen else None for place in speakers}

@@ -41,7 +41,8 @@ def overlap_add(
     """Apply a function to windowed, half-overlapping frames of a stream and add them up.
 
     The stream is extended by one hop of silence on either side, so that its first and last
-    samples lie under two frames like all others: nothing fades and nothing is cut.
+    samples lie under two frames like all others: nothing fades and nothing is cut. Every block
+    gives out all that it completes: small blocks for a short delay, large ones for speed.
 
     Args:
         blocks: arrays of shape (channels, samples), of any lengths; one signal cut into pieces.
@@ -80,13 +81,14 @@ def overlap_add(
             pending = tail = np.zeros((block.shape[0], hop))
         pending = np.concatenate([pending, block], axis=1)
         owed += block.shape[1]
-        step = max(1, max_frames // block.shape[0]) * hop
-        while pending.shape[1] >= step + hop:
-            output, tail = process(pending[:, : step + hop], tail)
-            pending = pending[:, step:]
+        most = max(1, max_frames // block.shape[0])
+        while (ready := min(most, pending.shape[1] // hop - 1)) > 0:
+            output, tail = process(pending[:, : (ready + 1) * hop], tail)
+            pending = pending[:, ready * hop :]
             output, lead = output[:, lead:], max(0, lead - output.shape[1])
             owed -= output.shape[1]
-            yield output
+            if output.size:
+                yield output
     if pending is not None and owed:
         fill = -pending.shape[1] % hop + hop
         output, _ = process(np.pad(pending, ((0, 0), (0, fill))), tail)
