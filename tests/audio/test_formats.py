@@ -110,6 +110,16 @@ def test_libsndfile_writes_as_many_channels(name: str, tmp_path: Path) -> None:
     assert soundfile.info(tmp_path / "a").channels == format_.max_channels
 
 
+@pytest.mark.parametrize("name", ["ogg", "opus"])
+def test_channels_that_lose_speech_are_taken_only_from_the_same_kind(name: str) -> None:
+    format_ = FORMATS[name]
+    format_.check(48000, 5)
+    format_.check(48000, 8, source=format_.default)
+    for source in (None, "PCM_16"):
+        with pytest.raises(OutputError, match="cannot hold 6 channels"):
+            format_.check(48000, 6, source=source)
+
+
 @pytest.mark.parametrize(
     ("name", "rate"), [("mp3", 96000), ("opus", 44100), ("opus", 32000), ("m4a", 192000)]
 )
@@ -126,7 +136,7 @@ def test_refused_rate_names_rates_and_other_formats(name: str, rate: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "channels"), [("mp3", 3), ("flac", 9), ("ogg", 9), ("opus", 6), ("m4a", 9)]
+    ("name", "channels"), [("mp3", 3), ("flac", 9), ("ogg", 6), ("opus", 6), ("m4a", 9)]
 )
 def test_refused_channels_name_a_way_out(name: str, channels: int) -> None:
     with pytest.raises(OutputError) as caught:

@@ -116,10 +116,12 @@ def test_a_broken_link_stays_in_sight(tmp_path: Path) -> None:
 
 
 @links
-def test_a_link_to_itself_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "self").symlink_to("self")
-    with pytest.raises(UsageError, match=r"^folder .*self cannot be listed: .*$"):
-        find_recordings(tmp_path)
+def test_a_link_to_itself_counts_by_its_name(tmp_path: Path) -> None:
+    for name in ("self", "self.wav"):
+        (tmp_path / name).symlink_to(name)
+    found = find_recordings(tmp_path)
+    assert found.recordings == (tmp_path / "self.wav",)
+    assert found.ignored == {"": 1}
 
 
 @linux

@@ -98,7 +98,7 @@ def render(
         rate = reader.info.sample_rate
         out_rate = shape.sample_rate or rate
         channels = 1 if shape.mono else reader.info.channels
-        format_.check(out_rate, channels)
+        format_.check(out_rate, channels, reader.info.sample_type)
         before, after = LoudnessMeter(rate), LoudnessMeter(out_rate)
         block = max(1, _BLOCK_SAMPLES // reader.info.channels)
         arriving = _Arriving(reader.blocks(block), before, mono=shape.mono)

@@ -26,6 +26,8 @@ class Format:
         sample_types: stored sample type for each sample type of a source.
         default: stored sample type for all other sources.
         max_channels: the most channels it holds.
+        max_full: the most channels it holds at full quality; beyond, the encoder takes the last
+            for a low-frequency effect, as a source of the same kind does, and loses its speech.
         rates: the only sample rates it holds in Hz, or None for any.
         lossless: whether decoding gives back the samples that were written.
     """
@@ -36,11 +38,17 @@ class Format:
     default: str
     sample_types: Mapping[str, str] = field(default_factory=dict)
     max_channels: int = 8
+    max_full: int | None = None
     rates: frozenset[int] | None = None
     lossless: bool = True
 
-    def check(self, sample_rate: int, channels: int) -> None:
+    def check(self, sample_rate: int, channels: int, source: str | None = None) -> None:
         """Refuse what the format cannot hold.
+
+        Args:
+            sample_rate: in Hz.
+            channels: number of channels.
+            source: sample type of what is to be written, where it comes from a file.
 
         Raises:
             OutputError: the message names the limit and a way out.
@@ -50,9 +58,12 @@ class Format:
                 f"{self.name} cannot hold {sample_rate} Hz; choose another --format (wav, flac)"
                 f" or a --sample-rate of {_listed(self.rates)}"
             )
-        if channels > self.max_channels:
+        limit = self.max_channels
+        if self.max_full is not None and source != self.default:
+            limit = self.max_full
+        if channels > limit:
             raise OutputError(
-                f"{self.name} cannot hold {channels} channels (at most {self.max_channels});"
+                f"{self.name} cannot hold {channels} channels (at most {limit});"
                 " choose another --format or --mono"
             )
 
@@ -95,14 +106,13 @@ FORMATS: Mapping[str, Format] = {
             rates=_MP3_RATES,
             lossless=False,
         ),
-        Format("ogg", (".ogg", ".oga"), "OGG", "VORBIS", lossless=False),
+        Format("ogg", (".ogg", ".oga"), "OGG", "VORBIS", max_full=5, lossless=False),
         Format(
             "opus",
             (".opus",),
             "OGG",
             "OPUS",
-            # Of more, Opus takes the last for a low-frequency effect and loses its speech.
-            max_channels=5,
+            max_full=5,
             rates=_OPUS_RATES,
             lossless=False,
         ),

@@ -82,6 +82,7 @@ class Recording:
         if np.abs(self.samples).max() > 1.0:
             raise OutputError("samples beyond full scale would clip; scale them first")
         channels, frames = self.samples.shape
+        format_.check(self.sample_rate, channels)
         with create_audio(
             path,
             format_,

@@ -54,7 +54,7 @@ def create_audio(
     Raises:
         OutputError: the format cannot hold this, or writing failed.
     """
-    format_.check(sample_rate, channels)
+    format_.check(sample_rate, channels, sample_type)
     with _output_errors():
         file = path.open("w+b")
     try:

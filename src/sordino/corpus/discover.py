@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from dataclasses import dataclass, field
@@ -52,7 +53,7 @@ def find_recordings(folder: Path) -> Found:
                 return
             entries = sorted(os.scandir(place), key=lambda entry: entry.name)
             shown = [entry for entry in entries if not entry.name.startswith(".")]
-            folders = {entry.name for entry in shown if entry.is_dir()}
+            folders = {entry.name for entry in shown if _is_folder(entry)}
         except OSError as error:
             raise UsageError(
                 f"folder {error.filename} cannot be listed: {error.strerror}"
@@ -69,3 +70,13 @@ def find_recordings(folder: Path) -> Found:
 
     visit(folder, frozenset())
     return Found(tuple(recordings), ignored, tuple(loops))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:
+        # A link to itself: reading it as a file will say so.
+        if error.errno == errno.ELOOP:
+            return False
+        raise
