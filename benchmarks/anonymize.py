@@ -123,13 +123,12 @@ def plain_loop(system: Anonymizer, draws: Draws, rate: int) -> Callable[[FloatAr
     """The independent implementation with one frame at a time."""
     assert isinstance(system, McAdams), f"there is no plain {system.name}"
     alpha = system.coefficient(draws)
-    keep_energy = system.parameters()["keep_energy"] is True
 
     def run(signal: FloatArray) -> FloatArray:
         if rate <= REFERENCE_RATE:
-            return plain_mcadams(signal, rate, alpha, keep_energy=keep_energy)
+            return plain_mcadams(signal, rate, alpha)
         inner = soxr.resample(signal, rate, REFERENCE_RATE)
-        changed = plain_mcadams(inner, REFERENCE_RATE, alpha, keep_energy=keep_energy)
+        changed = plain_mcadams(inner, REFERENCE_RATE, alpha)
         result: FloatArray = soxr.resample(changed, REFERENCE_RATE, rate)
         return np.pad(result, (0, max(0, signal.size - result.size)))[: signal.size]
 

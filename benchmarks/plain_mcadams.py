@@ -33,9 +33,7 @@ def plain_burg(samples: FloatArray, order: int) -> FloatArray:
     return coefficients
 
 
-def plain_mcadams_frame(
-    frame: FloatArray, sample_rate: int, alpha: float, *, keep_energy: bool
-) -> FloatArray:
+def plain_mcadams_frame(frame: FloatArray, sample_rate: int, alpha: float) -> FloatArray:
     """One windowed frame, shape (samples,), with the angles of its complex poles moved."""
     if not frame.any():
         return np.zeros_like(frame)
@@ -50,14 +48,10 @@ def plain_mcadams_frame(
             angle = math.copysign(at_reference**alpha * REFERENCE_RATE / sample_rate, angle)
         moved.append(radius * complex(math.cos(angle), math.sin(angle)))
     result: FloatArray = lfilter([1.0], np.real(np.poly(moved)), residual)
-    if keep_energy:
-        result = result * math.sqrt(np.sum(frame**2) / np.sum(result**2))
     return result
 
 
-def plain_mcadams(
-    signal: FloatArray, sample_rate: int, alpha: float, *, keep_energy: bool
-) -> FloatArray:
+def plain_mcadams(signal: FloatArray, sample_rate: int, alpha: float) -> FloatArray:
     """One channel, shape (samples,), at 8,000 to 16,000 Hz; its level may change."""
     hop = sample_rate // 100
     window = np.sqrt(get_window("hann", 2 * hop))
@@ -67,6 +61,6 @@ def plain_mcadams(
     output = np.zeros_like(padded)
     for start in range(0, count * hop, hop):
         frame = padded[start : start + 2 * hop] * window
-        changed = plain_mcadams_frame(frame, sample_rate, alpha, keep_energy=keep_energy)
+        changed = plain_mcadams_frame(frame, sample_rate, alpha)
         output[start : start + 2 * hop] += changed * window
     return output[hop : hop + signal.size]

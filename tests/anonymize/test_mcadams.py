@@ -48,31 +48,27 @@ def peak_near(signal: np.ndarray, rate: int, expected: float) -> float:
     return float(frequency[near][power[near].argmax()])
 
 
-@pytest.mark.parametrize("keep_energy", [True, False])
 @pytest.mark.parametrize("alpha", [0.5, 0.8, 0.9])
 @pytest.mark.parametrize("rate", [16000, 8000])
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_samples_equal_the_plain_implementation(
-    speech_root: Path, corpus: str, rate: int, alpha: float, keep_energy: bool
+    speech_root: Path, corpus: str, rate: int, alpha: float
 ) -> None:
     (speech,) = clips(speech_root, corpus, speakers=1, seconds=1.5)
     signal = soxr.resample(speech, 16000, rate)
-    expected = plain_mcadams(signal, rate, alpha, keep_energy=keep_energy)
-    output = transformed(McAdams(alpha=alpha, keep_energy=keep_energy), signal, rate)
+    expected = plain_mcadams(signal, rate, alpha)
+    output = transformed(McAdams(alpha=alpha), signal, rate)
     assert np.abs(output - signal).max() > 0.01
     np.testing.assert_allclose(output, expected, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("keep_energy", [True, False])
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_frames_equal_the_plain_implementation(
-    speech_root: Path, corpus: str, keep_energy: bool
-) -> None:
+def test_frames_equal_the_plain_implementation(speech_root: Path, corpus: str) -> None:
     signal = np.concatenate(clips(speech_root, corpus, speakers=2, seconds=1.0))
     frames = signal[: signal.size // 320 * 320].reshape(-1, 320).T * sqrt_hann(160)[:, None]
-    output = mcadams_frames(frames, 16000, 0.6, keep_energy=keep_energy)
+    output = mcadams_frames(frames, 16000, 0.6)
     for frame, changed in zip(frames.T, output.T, strict=True):
-        expected = plain_mcadams_frame(frame, 16000, 0.6, keep_energy=keep_energy)
+        expected = plain_mcadams_frame(frame, 16000, 0.6)
         limit = 1e-6 * np.abs(expected).max()
         np.testing.assert_allclose(changed, expected, rtol=0, atol=limit)
 
@@ -81,7 +77,7 @@ def test_frames_equal_the_plain_implementation(
 @pytest.mark.parametrize("samples", [1, 79, 80, 81, 12345])
 def test_any_rate_and_length_equals_the_plain_implementation(rate: int, samples: int) -> None:
     signal = voice(2.0, rate)[:samples, 0]
-    expected = plain_mcadams(signal, rate, 0.7, keep_energy=True)
+    expected = plain_mcadams(signal, rate, 0.7)
     output = transformed(McAdams(alpha=0.7), signal, rate)
     np.testing.assert_allclose(output, expected, rtol=0, atol=1e-6)
 
@@ -115,19 +111,10 @@ def test_nothing_of_what_lies_above_eight_khz_comes_through(rate: int) -> None:
     assert after[high].sum() < 1e-6 * before[high].sum()
 
 
-@pytest.mark.parametrize("keep_energy", [True, False])
-def test_frames_keep_their_energy_only_if_asked_to(keep_energy: bool) -> None:
-    frames = voice(1.0, 16000)[:, 0].reshape(-1, 320).T * sqrt_hann(160)[:, None]
-    output = mcadams_frames(frames, 16000, 0.6, keep_energy=keep_energy)
-    ratio = (output**2).sum(axis=0) / (frames**2).sum(axis=0)
-    assert (np.abs(ratio - 1.0).max() < 1e-9) == keep_energy
-
-
-@pytest.mark.parametrize("keep_energy", [True, False])
-def test_silent_frames_stay_silent_among_others(keep_energy: bool) -> None:
+def test_silent_frames_stay_silent_among_others() -> None:
     signal = voice(1.0, 16000)[:, 0].copy()
     signal[4000:8000] = 0.0
-    output = transformed(McAdams(alpha=0.5, keep_energy=keep_energy), signal, 16000)
+    output = transformed(McAdams(alpha=0.5), signal, 16000)
     assert not output[4160:7840].any()
     assert output[:4000].any()
     assert output[8000:].any()
@@ -145,15 +132,14 @@ ODD = {
 
 
 @pytest.mark.parametrize("rate", [8000, 16000, 48000])
-@pytest.mark.parametrize("alpha", [0.3, 0.95])
+@pytest.mark.parametrize("alpha", [0.5, 0.95])
 @pytest.mark.parametrize("name", ODD)
-def test_odd_signals_keep_their_energy(name: str, alpha: float, rate: int) -> None:
+def test_odd_signals_come_out_finite_and_not_silent(name: str, alpha: float, rate: int) -> None:
     signal = ODD[name]
     output = transformed(McAdams(alpha=alpha), signal, rate)
     assert output.shape == signal.shape
-    inside = signal if rate <= 16000 else resample_poly(signal, 1, 3)
-    before = np.mean(inside**2)
-    assert 0.1 * before < np.mean(output**2) < 2.5 * before
+    assert np.isfinite(output).all()
+    assert np.mean(output**2) > 0.1 * np.mean((signal if rate <= 16000 else signal / 2) ** 2)
 
 
 @pytest.mark.parametrize("rate", [16000, 48000])
@@ -197,7 +183,7 @@ def test_a_stream_comes_out_soon(rate: int, delay: float) -> None:
     assert sent == signal.size
 
 
-@pytest.mark.parametrize("low_high", [(0.5, 0.9), (0.3, 0.95), (0.8, 0.8)])
+@pytest.mark.parametrize("low_high", [(0.5, 0.9), (0.5, 0.95), (0.8, 0.8)])
 def test_coefficients_are_uniform_over_the_range(low_high: tuple[float, float]) -> None:
     low, high = low_high
     system = McAdams(low=low, high=high)
@@ -248,17 +234,17 @@ def test_another_coefficient_is_another_voice() -> None:
     )
 
 
-@pytest.mark.parametrize("alpha", [0.3, 0.8, 0.95])
+@pytest.mark.parametrize("alpha", [0.5, 0.8, 0.95])
 def test_a_fixed_coefficient_is_everybodys(alpha: float) -> None:
     system = McAdams(alpha=alpha)
     assert system.coefficient(system.draws(KEY, "alice")) == alpha
     assert system.parameters()["alpha"] == alpha
 
 
-@pytest.mark.parametrize("value", [0.29, 0.96, 1.0, 0.0, -0.5, 2.0, math.nan, math.inf])
+@pytest.mark.parametrize("value", [0.49, 0.96, 1.0, 0.0, -0.5, 2.0, math.nan, math.inf])
 @pytest.mark.parametrize("name", ["alpha", "low", "high"])
 def test_coefficients_outside_the_range_are_refused(name: str, value: float) -> None:
-    with pytest.raises(UsageError, match=r"^McAdams coefficient .* is outside 0\.3 to 0\.95$"):
+    with pytest.raises(UsageError, match=r"^McAdams coefficient .* is outside 0\.5 to 0\.95$"):
         McAdams(**{name: value})
 
 
@@ -269,8 +255,8 @@ def test_an_empty_range_is_refused() -> None:
 
 @pytest.mark.parametrize("level", ["utterance", "speaker"])
 def test_parameters_tell_the_settings_and_nothing_drawn(level: str) -> None:
-    system = McAdams(low=0.6, high=0.7, keep_energy=False, level=level)
-    expected = {"alpha": None, "low": 0.6, "high": 0.7, "keep_energy": False, "level": level}
+    system = McAdams(low=0.6, high=0.7, level=level)
+    expected = {"alpha": None, "low": 0.6, "high": 0.7, "level": level}
     assert system.parameters() == expected
     system.anonymize(voice(0.1, 16000)[:, 0], 16000, speaker="a", utterance="b", key=KEY)
     assert system.parameters() == expected

@@ -7,6 +7,7 @@ import pyloudnorm
 import pytest
 import soundfile
 
+from sordino.anonymize import render as render_module
 from sordino.anonymize.base import Anonymizer
 from sordino.anonymize.mcadams import McAdams
 from sordino.anonymize.render import Shape, render
@@ -125,7 +126,7 @@ def test_a_faulty_system_leaves_nothing(tmp_path, anonymizer):
 
 def test_temporary_store_holds_no_original_samples(tmp_path, monkeypatch):
     """What is spilled to disk is what the system gave out, never what it took in."""
-    monkeypatch.setattr("sordino.anonymize.render._IN_MEMORY", 1)
+    monkeypatch.setattr(render_module, "_IN_MEMORY", 1)
     spilled = []
     original = McAdams.transform
 
@@ -136,14 +137,24 @@ def test_temporary_store_holds_no_original_samples(tmp_path, monkeypatch):
 
     monkeypatch.setattr(McAdams, "transform", watched)
     stored = []
-    monkeypatch.setattr(
-        "sordino.anonymize.render._stored",
-        lambda store, channels, samples: (
-            stored.append(np.frombuffer(store.read(), np.float32)),
-            iter([stored[0][None]]),
-        )[1],
-    )
+    real = render_module._stored
+
+    def looked_at(store, channels, samples):
+        store.seek(0)
+        stored.append(np.frombuffer(store.read(), np.float32))
+        return real(store, channels, samples)
+
+    monkeypatch.setattr(render_module, "_stored", looked_at)
     source = write_voice(tmp_path / "in.wav", 2.0)
     run(source, tmp_path / "out.wav")
     np.testing.assert_array_equal(stored[0], np.concatenate(spilled, axis=1)[0])
     assert not np.allclose(stored[0], soundfile.read(source)[0], atol=1e-3)
+
+
+def test_loudness_that_the_limiter_takes_is_made_up(tmp_path):
+    """Loud speech whose changed peaks would clip still comes out as loud as it was."""
+    speech = voice(4.0, 16000)[:, 0]
+    soundfile.write(tmp_path / "in.wav", speech * 0.99 / np.abs(speech).max(), 16000)
+    rendered = run(tmp_path / "in.wav", tmp_path / "out.wav", McAdams(alpha=0.5))
+    assert rendered.loudness_change == pytest.approx(0, abs=0.3)
+    assert np.abs(soundfile.read(tmp_path / "out.wav")[0]).max() < 1.0

@@ -40,13 +40,12 @@ def test_a_system_can_be_made_again_from_its_parameters(name: str) -> None:
 
 
 def test_settings_reach_the_system() -> None:
-    system = load("mcadams", alpha=0.8, keep_energy=False, level="utterance")
+    system = load("mcadams", alpha=0.8, level="utterance")
     assert isinstance(system, McAdams)
     assert system.parameters() == {
         "alpha": 0.8,
         "low": None,
         "high": None,
-        "keep_energy": False,
         "level": "utterance",
     }
 

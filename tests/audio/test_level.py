@@ -182,11 +182,11 @@ def test_follower_restores_a_constant_gain(
     assert decibels(found[:, late]) == pytest.approx(decibels(source[:, late]), abs=1.0)
 
 
-@pytest.mark.parametrize("change", [-40.0, 40.0])
-def test_follower_goes_no_further_than_20_db(change: float) -> None:
+@pytest.mark.parametrize("change", [-80.0, 80.0])
+def test_follower_goes_no_further_than_60_db(change: float) -> None:
     source = np.random.default_rng(0).uniform(-0.5, 0.5, (1, 64000))
     found = follow(source, 10 ** (change / 20) * source, 16000)
-    left = change - math.copysign(20, change)
+    left = change - math.copysign(60, change)
     assert decibels(found[:, 32000:]) - decibels(source[:, 32000:]) == pytest.approx(left, abs=0.1)
 
 

@@ -172,9 +172,8 @@ def test_output_options(folder, tmp_path, capsys):
     [
         (["--system", "nobody"], "there is no system 'nobody'; there are: mcadams"),
         (["--param", "beta=1"], "mcadams has no setting 'beta'"),
-        (["--param", "alpha=1"], "outside 0.3 to 0.95"),
+        (["--param", "alpha=1"], "outside 0.5 to 0.95"),
         (["--param", "alpha=loud"], "McAdams coefficient 'loud' is not a number"),
-        (["--param", "keep_energy=maybe"], "keep_energy"),
         (["--format", "doc"], "there is no format 'doc'"),
         (["--sample-rate", "100"], "--sample-rate 100 is outside"),
         (["--speaker-regex", "("], "speaker pattern"),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.audio.formats import MAX_RATE, MIN_RATE
-from sordino.audio.level import LevelFollower, Limiter, restoring_gain
+from sordino.audio.level import LevelFollower, Limiter, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.errors import AudioError, UsageError
 from sordino.privacy.keys import SecretKey
@@ -137,7 +137,13 @@ class Anonymizer(ABC):
         for block in self.transform(pieces, sample_rate, draws):
             after.add(block)
             changed.append(block)
-        gain = restoring_gain(before.loudness(), after.loudness())
+        gain = matching_gain(
+            lambda: changed,
+            before.loudness(),
+            after.loudness(),
+            ceiling=CEILING,
+            sample_rate=sample_rate,
+        )
         limiter = Limiter(CEILING, sample_rate)
         limited = [limiter.process(block * gain) for block in changed]
         output = np.concatenate([*limited, limiter.flush()], axis=1).astype(np.float32)

@@ -7,6 +7,7 @@ and it protects little: see docs/mcadams.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 REFERENCE_RATE = 16_000
 REFERENCE_ORDER = 20
-MIN_ALPHA, MAX_ALPHA = 0.3, 0.95
+MIN_ALPHA, MAX_ALPHA = 0.5, 0.95
 
 _HOP_S = 0.010
 _MAX_RADIUS = 0.9999
@@ -37,17 +38,15 @@ class McAdams(Anonymizer):
             pseudo-speaker.
         low: lower end of the range that coefficients are drawn from (VPC 2022 and later: 0.5).
         high: upper end of that range (0.9).
-        keep_energy: give every frame the energy that it had. Without this, as in the challenges'
-            recipe, low coefficients raise pauses and hiss by up to 50 dB against the speech.
         level: "speaker" (VPC 2022) or "utterance" (VPC 2024 and 2026).
 
     Raises:
-        UsageError: a coefficient outside 0.3 to 0.95 (towards 1 the voice is left as it is), or
-            an empty range.
+        UsageError: a coefficient outside 0.5 to 0.95 (below, words are lost; towards 1 the voice
+            is left as it is), or an empty range.
 
     Example:
         >>> McAdams(alpha=0.8).parameters()
-        {'alpha': 0.8, 'low': None, 'high': None, 'keep_energy': True, 'level': 'speaker'}
+        {'alpha': 0.8, 'low': None, 'high': None, 'level': 'speaker'}
 
     Source: J. Patino et al., "Speaker anonymisation using the McAdams coefficient", 2021.
     """
@@ -64,14 +63,13 @@ class McAdams(Anonymizer):
         alpha: float | None = None,
         low: float = 0.5,
         high: float = 0.9,
-        keep_energy: bool = True,
         level: Level = "speaker",
     ) -> None:
         super().__init__(level)
         if alpha is not None:
             low = high = alpha
         for value in (low, high):
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if isinstance(value, bool) or not isinstance(value, Real):
                 raise UsageError(f"McAdams coefficient {value!r} is not a number")
             if not MIN_ALPHA <= value <= MAX_ALPHA:
                 raise UsageError(
@@ -79,11 +77,8 @@ class McAdams(Anonymizer):
                 )
         if low > high:
             raise UsageError(f"McAdams range {low} to {high} is empty")
-        if not isinstance(keep_energy, bool):
-            raise UsageError(f"keep_energy {keep_energy!r} is neither true nor false")
         self._fixed = alpha is not None
         self._low, self._high = low, high
-        self._keep_energy = keep_energy
 
     def parameters(self) -> Mapping[str, object]:
         """See `Anonymizer.parameters`."""
@@ -91,7 +86,6 @@ class McAdams(Anonymizer):
             "alpha": self._low if self._fixed else None,
             "low": None if self._fixed else self._low,
             "high": None if self._fixed else self._high,
-            "keep_energy": self._keep_energy,
             "level": self.level,
         }
 
@@ -110,7 +104,7 @@ class McAdams(Anonymizer):
         hop = int(_HOP_S * inner_rate)
 
         def change(frames: FloatArray) -> FloatArray:
-            return mcadams_frames(frames, inner_rate, alpha, keep_energy=self._keep_energy)
+            return mcadams_frames(frames, inner_rate, alpha)
 
         yield from at_rate(
             blocks,
@@ -120,9 +114,7 @@ class McAdams(Anonymizer):
         )
 
 
-def mcadams_frames(
-    frames: FloatArray, sample_rate: int, alpha: float, *, keep_energy: bool
-) -> FloatArray:
+def mcadams_frames(frames: FloatArray, sample_rate: int, alpha: float) -> FloatArray:
     """Move the formants of windowed frames.
 
     Each frame is split into an all-pole filter and its residual; the angle phi of every complex
@@ -134,7 +126,6 @@ def mcadams_frames(
         frames: shape (samples, frames), windowed.
         sample_rate: in Hz.
         alpha: the McAdams coefficient, in (0, 1).
-        keep_energy: scale each frame to the energy that it had.
 
     Returns:
         Shape (samples, frames). A silent frame stays silent.
@@ -146,9 +137,4 @@ def mcadams_frames(
     angle, radius = np.angle(poles), np.minimum(np.abs(poles), _MAX_RADIUS)
     moved = np.sign(angle) * (np.abs(angle) * scale) ** alpha / scale
     angle = np.where(poles.imag != 0.0, moved, angle)
-    result = synthesis_filter(polynomial_from_roots(radius * np.exp(1j * angle)), residual)
-    if keep_energy:
-        energy = np.einsum("nf,nf->f", result, result)
-        wanted = np.einsum("nf,nf->f", frames, frames)
-        result *= np.sqrt(wanted / np.where(energy > 0.0, energy, 1.0))
-    return result
+    return synthesis_filter(polynomial_from_roots(radius * np.exp(1j * angle)), residual)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sordino.anonymize.base import CEILING, Anonymizer, Draws
 from sordino.audio.formats import FORMATS
-from sordino.audio.level import Limiter, restoring_gain
+from sordino.audio.level import Limiter, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.audio.read import open_audio
 from sordino.audio.resample import resample_blocks
@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.floating]
 
 # Lossy codecs overshoot the samples they are given.
 LOSSY_CEILING = 0.89
-_BLOCK_SAMPLES = 2**18
+_BLOCK_SAMPLES = 2**20
 _IN_MEMORY = 2**26
 
 
@@ -108,10 +108,15 @@ def render(
             raise SordinoError(f"came out with {samples} samples for {arriving.samples}")
         sample_type = format_.sample_type(reader.info.sample_type)
 
-        gain = restoring_gain(before.loudness(), after.loudness())
-        limiter = Limiter(CEILING if format_.lossless else LOSSY_CEILING, out_rate)
-        final = LoudnessMeter(out_rate)
-        store.seek(0)
+        ceiling = CEILING if format_.lossless else LOSSY_CEILING
+        gain = matching_gain(
+            lambda: _stored(store, channels, block),
+            before.loudness(),
+            after.loudness(),
+            ceiling=ceiling,
+            sample_rate=out_rate,
+        )
+        limiter, final = Limiter(ceiling, out_rate), LoudnessMeter(out_rate)
         with create_audio(
             target,
             format_,
@@ -164,6 +169,7 @@ def _store(
 
 
 def _stored(store: IO[bytes], channels: int, samples: int) -> Iterator[FloatArray]:
+    store.seek(0)
     while data := store.read(4 * channels * samples):
         yield np.frombuffer(data, dtype=np.float32).reshape(-1, channels).T
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 from scipy.signal import lfilter
 
+from sordino.audio.loudness import LoudnessMeter
+
 FloatArray = npt.NDArray[np.float64]
 
 MAX_GAIN_DB = 60.0
+_MATCHING_ROUNDS = 3
+_MAX_MAKE_UP = 2.0
 _LOOK_AHEAD_S = 0.004
 _FOLLOW_S = 0.5
-_FOLLOW_FLOOR = 1e-5
-_FOLLOW_MAX_DB = 20.0
+_FOLLOW_FLOOR = 1e-7
 
 
 def restoring_gain(wanted: float, measured: float) -> float:
@@ -36,6 +40,46 @@ def restoring_gain(wanted: float, measured: float) -> float:
         return 1.0
     change = min(MAX_GAIN_DB, max(-MAX_GAIN_DB, wanted - measured))
     return float(10.0 ** (change / 20.0))
+
+
+def matching_gain(
+    blocks: Callable[[], Iterable[npt.NDArray[np.floating]]],
+    wanted: float,
+    measured: float,
+    *,
+    ceiling: float,
+    sample_rate: int,
+) -> float:
+    """Gain at which a signal, with its peaks limited, is as loud as wanted.
+
+    Holding peaks costs loudness; the gain makes up for it, by 6 dB at most.
+
+    Args:
+        blocks: gives the signal, as arrays (channels, samples), from its start at each call.
+        wanted: LUFS, -inf for silence.
+        measured: loudness of the signal as it is, in LUFS.
+        ceiling: see `Limiter`.
+        sample_rate: in Hz.
+
+    Returns:
+        Linear gain.
+
+    Example:
+        >>> x = np.sin(np.arange(48000) * 0.1)[None]
+        >>> gain = matching_gain(lambda: [x], -20.0, -3.7, ceiling=1.0, sample_rate=48000)
+        >>> round(gain, 3)
+        0.153
+    """
+    plain = gain = restoring_gain(wanted, measured)
+    peak = max((float(np.abs(block).max(initial=0.0)) for block in blocks()), default=0.0)
+    for _ in range(_MATCHING_ROUNDS if peak * gain > ceiling else 0):
+        limiter, meter = Limiter(ceiling, sample_rate), LoudnessMeter(sample_rate)
+        for block in blocks():
+            meter.add(limiter.process(block * gain))
+        meter.add(limiter.flush())
+        lack = restoring_gain(wanted, meter.loudness())
+        gain = min(gain * lack, plain * _MAX_MAKE_UP)
+    return gain
 
 
 class Limiter:
@@ -103,7 +147,7 @@ class LevelFollower:
     """Running gain that keeps a live stream as loud as its source.
 
     For streams, whose loudness as a whole is not known yet: a gain from the mean squares of
-    source and result over the last half second, at most 20 dB either way.
+    source and result over the last half second, at most 60 dB either way.
 
     Args:
         sample_rate: in Hz.
@@ -122,7 +166,7 @@ class LevelFollower:
             [np.mean(np.square(x, dtype=np.float64), axis=0) for x in (source, result)]
         )
         smooth, self._state = lfilter(*self._filter, powers, axis=1, zi=self._state)
-        bound = 10.0 ** (_FOLLOW_MAX_DB / 20.0)
+        bound = 10.0 ** (MAX_GAIN_DB / 20.0)
         tiny = np.finfo(np.float64).tiny
         gain = np.sqrt((smooth[0] + tiny) / (smooth[1] + tiny))
         levelled: FloatArray = result * np.clip(gain, 1.0 / bound, bound)
