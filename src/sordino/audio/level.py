@@ -17,6 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 MAX_GAIN_DB = 60.0
 _MATCHING_ROUNDS = 3
 _MAX_MAKE_UP = 2.0
+_CLOSE = 1.01
 _LOOK_AHEAD_S = 0.004
 _FOLLOW_S = 0.5
 _FOLLOW_FLOOR = 1e-7
@@ -78,6 +79,8 @@ def matching_gain(
             meter.add(limiter.process(block * gain))
         meter.add(limiter.flush())
         lack = restoring_gain(wanted, meter.loudness())
+        if lack < _CLOSE or gain == plain * _MAX_MAKE_UP:
+            break
         gain = min(gain * lack, plain * _MAX_MAKE_UP)
     return gain
 
