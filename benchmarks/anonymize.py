@@ -262,10 +262,10 @@ def main() -> None:
         f" {'recorded' if folder else 'synthetic'} speech.\n"
     )
     print(
-        "Times faster than real time, medians. The plain loop over frames and `transform` do the"
-        f"\nsame, change the voice; the loop is timed on {PLAIN_SECONDS} s or less. `anonymize` also"
-        "\nmeasures and restores the loudness. Largest difference between samples of loop and"
-        " `transform`, full scale 1.\n"
+        "Times faster than real time, medians. The plain loop over frames and `transform` do the\n"
+        f"same, change the voice; the loop is timed on {PLAIN_SECONDS} s or less. `anonymize`\n"
+        "also measures and restores the loudness. The difference is the largest between samples\n"
+        "of the loop and of `transform`, full scale 1.\n"
     )
     print(
         "| system | rate, Hz | length, s | samples | repeats | plain loop | `transform`"
