@@ -445,13 +445,13 @@ def test_interrupt_leaves_whole_files_and_resumes(tmp_path):
     assert process.returncode == 130
     assert "interrupted; --resume goes on" in err
     assert "Traceback" not in err
-    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.wav")}
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*.wav")}
     assert 0 < len(kept) < 8
     assert not list((tmp_path / "out/.sordino-work").glob("part-*"))
     assert sordino(*arguments, "--resume", env=KEY).returncode == 0
-    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.wav")}
+    after = {path.name: path.read_bytes() for path in (tmp_path / "out").rglob("*.wav")}
     assert len(after) == 8
-    assert all(after[name] == when for name, when in kept.items())
+    assert kept.items() <= after.items()
 
 
 def test_bar_on_a_terminal(folder, tmp_path):
