@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import soundfile
+
+NOBODY = 65534
 
 
 def voice(seconds: float, rate: int, *, seed: int = 0, channels: int = 1) -> np.ndarray:
@@ -47,6 +52,27 @@ def write_voice(
         path, voice(seconds, rate, seed=seed, channels=channels), rate, subtype=subtype, format=form
     )
     return path
+
+
+@contextmanager
+def ordinary_user() -> Iterator[None]:
+    """Give up root's right to every file for a while; without effect for other users."""
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter and write to, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sordino.version import __version__
+
 if TYPE_CHECKING:
     from sordino.anonymize.base import Anonymizer
-
-__version__ = "0.1.0"
 
 
 def load(system: str, **parameters: object) -> Anonymizer:

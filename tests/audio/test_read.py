@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sordino.audio.read import AudioInfo, open_audio
 from sordino.errors import AudioError
+from tests.helpers import open_folder, ordinary_user
 
 RATE = 16000
 # Ending, container and sample type, with its quantisation step (None where lossy).
@@ -591,13 +592,13 @@ def test_link_to_itself_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["wav", "m4a"])
-def test_unreadable_file_is_refused(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"a.{suffix}"
-    path.write_bytes(b"RIFF")
-    path.chmod(0)
-    if os.access(path, os.R_OK):
-        pytest.skip("this user may read every file")
-    assert reason(path) == "cannot be opened: Permission denied"
+def test_unreadable_file_is_refused(suffix: str) -> None:
+    with open_folder() as folder:
+        path = folder / f"a.{suffix}"
+        path.write_bytes(b"RIFF")
+        path.chmod(0)
+        with ordinary_user():
+            assert reason(path) == "cannot be opened: Permission denied"
 
 
 ODD_NAMES = [

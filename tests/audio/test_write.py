@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import struct
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from sordino.audio import write
 from sordino.audio.formats import FORMATS
 from sordino.audio.write import create_audio
 from sordino.errors import OutputError
+from tests.helpers import open_folder, ordinary_user
 
 RATE = 16000
 NAMES = list(FORMATS)
@@ -397,15 +397,17 @@ def test_place_that_cannot_be_written_is_refused(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_protected_file_stays(tmp_path: Path, name: str) -> None:
-    path = tmp_path / f"a.{name}"
-    path.write_text("mine")
-    path.chmod(0o444)
-    if os.access(path, os.W_OK):
-        pytest.skip("this user may write every file")
-    with pytest.raises(OutputError, match=r"^cannot be written: Permission denied$"):
-        put(path, np.zeros((1, 100)))
-    assert path.read_text() == "mine"
+def test_protected_file_stays(name: str) -> None:
+    with open_folder() as folder:
+        path = folder / f"a.{name}"
+        path.write_text("mine")
+        path.chmod(0o444)
+        with (
+            ordinary_user(),
+            pytest.raises(OutputError, match=r"^cannot be written: Permission denied$"),
+        ):
+            put(path, np.zeros((1, 100)))
+        assert path.read_text() == "mine"
 
 
 FULL_DISK = """

@@ -17,7 +17,6 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
-import sordino
 from sordino.anonymize.job import Job, attempt, failed
 from sordino.anonymize.names import write_mapping
 from sordino.anonymize.plan import Plan, Task
@@ -25,6 +24,7 @@ from sordino.anonymize.record import Entry, Journal, has_progress, read_progress
 from sordino.anonymize.settings import Settings
 from sordino.anonymize.workers import Advance, map_jobs
 from sordino.errors import OutputError, UsageError
+from sordino.version import __version__
 
 Mode = Literal["new", "resume", "overwrite"]
 Report = Callable[[Entry, Task], None]
@@ -115,7 +115,7 @@ def run(
         write_record(
             plan.record,
             {
-                "sordino": sordino.__version__,
+                "sordino": __version__,
                 "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
                 "settings": fingerprint,
                 **settings.public(),

@@ -7,10 +7,10 @@ import signal
 import sys
 from collections.abc import Sequence
 
-import sordino
 from sordino.cli import anonymize, key, systems
 from sordino.cli.text import one_line
 from sordino.errors import SordinoError, UsageError
+from sordino.version import __version__
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -20,7 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sordino", description="Keep what is said, mute who says it."
     )
-    parser.add_argument("--version", action="version", version=f"sordino {sordino.__version__}")
+    parser.add_argument("--version", action="version", version=f"sordino {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for module in (anonymize, key, systems):
         module.add_parser(commands)
