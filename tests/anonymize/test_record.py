@@ -7,7 +7,7 @@ import pytest
 from sordino.anonymize.record import (
     Entry,
     Journal,
-    has_progress,
+    has_journal,
     read_progress,
     write_record,
     write_whole,
@@ -25,7 +25,7 @@ def test_journal_and_record_give_back_finished_files(tmp_path):
     journal = Journal(work, "s", [])
     journal.add(later)
     journal.close()
-    assert has_progress(record, work)
+    assert has_journal(work)
     assert read_progress(record, work, "s") == {"a.wav": DONE, "c.wav": later}
     assert DONE.seconds == 0.5
 

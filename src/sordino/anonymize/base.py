@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sordino.audio.formats import MAX_RATE, MIN_RATE
+from sordino.audio.formats import LARGEST_SAMPLE, MAX_RATE, MIN_RATE
 from sordino.audio.level import LevelFollower, Limiter, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.errors import AudioError, UsageError
@@ -23,7 +24,6 @@ Level = Literal["speaker", "utterance"]
 CEILING = 0.99
 _BLOCK = 2**20
 _FEW_CHANNELS = 32
-_LARGEST = 1e10
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,12 @@ class Anonymizer(ABC):
         Raises:
             UsageError: an id is missing or the key is too short.
         """
-        if not speaker:
-            raise UsageError("the speaker's id is empty")
+        if not isinstance(speaker, str) or not speaker:
+            raise UsageError("the speaker's id is empty or not text")
         if self.level == "utterance" and not utterance:
             raise UsageError('level "utterance" needs the utterance\'s id')
+        if not isinstance(key, (SecretKey, bytes)):
+            raise UsageError(f"the key is {type(key).__name__}; give bytes")
         secret = key if isinstance(key, SecretKey) else SecretKey.from_secret(key)
         labels = (self.name, self.level, speaker)
         return Draws(secret, (*labels, str(utterance)) if self.level == "utterance" else labels)
@@ -126,7 +128,7 @@ class Anonymizer(ABC):
             AudioError: samples or rate cannot be processed.
             UsageError: an id is missing or the key is too short.
         """
-        check_rate(sample_rate)
+        sample_rate = checked_rate(sample_rate)
         signal = checked(samples)
         draws = self.draws(key, speaker, utterance)
         before, after = LoudnessMeter(sample_rate), LoudnessMeter(sample_rate)
@@ -178,7 +180,7 @@ class Anonymizer(ABC):
             AudioError: samples or rate cannot be processed.
             UsageError: an id is missing or the key is too short.
         """
-        check_rate(sample_rate)
+        sample_rate = checked_rate(sample_rate)
         draws = self.draws(key, speaker, utterance)
         waiting: list[FloatArray] = []
         flat = False
@@ -225,16 +227,19 @@ def checked(samples: npt.NDArray[np.floating]) -> FloatArray:
             f"samples have shape {array.shape}; expected (samples,) or (channels, samples)"
         )
     signal = np.atleast_2d(array).astype(np.float64)
-    if not (np.abs(signal) <= _LARGEST).all():
+    if not (np.abs(signal) <= LARGEST_SAMPLE).all():
         raise AudioError("samples hold NaN, infinity or numbers far beyond full scale 1")
     return signal
 
 
-def check_rate(sample_rate: int) -> None:
-    """Refuse a sample rate outside 8,000 to 192,000 Hz.
+def checked_rate(sample_rate: float) -> int:
+    """A sample rate as a whole number.
 
     Raises:
-        AudioError: it is outside.
+        AudioError: it is not a whole number from 8,000 to 192,000 Hz.
     """
+    if not isinstance(sample_rate, Real) or sample_rate != np.floor(float(sample_rate)):
+        raise AudioError(f"sample rate {sample_rate!r} is not a whole number")
     if not MIN_RATE <= sample_rate <= MAX_RATE:
         raise AudioError(f"sample rate {sample_rate} Hz is outside {MIN_RATE} to {MAX_RATE} Hz")
+    return int(sample_rate)

@@ -8,11 +8,11 @@ all of them.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
@@ -20,9 +20,17 @@ from filelock import FileLock, Timeout
 from sordino.anonymize.job import Job, attempt, failed
 from sordino.anonymize.names import write_mapping
 from sordino.anonymize.plan import Plan, Task
-from sordino.anonymize.record import Entry, Journal, has_progress, read_progress, write_record
+from sordino.anonymize.record import (
+    Entry,
+    Journal,
+    has_journal,
+    read_progress,
+    recorded_names,
+    write_record,
+)
 from sordino.anonymize.settings import Settings
 from sordino.anonymize.workers import Advance, map_jobs
+from sordino.audio.formats import FORMATS
 from sordino.errors import OutputError, UsageError
 from sordino.version import __version__
 
@@ -40,19 +48,29 @@ class Summary:
     Attributes:
         done: files that are there and complete, including those kept from an earlier run.
         kept: how many of them an earlier run had finished.
+        seconds: length of the outputs made in this run.
         failed: files that could not be anonymized, with their reasons.
         interrupted: whether the run was stopped before its end.
+        error: why the journal or the record could not be written, which ends a run.
+        left_over: outputs of an earlier run, by its record, that are there and not in the plan.
     """
 
     done: list[Entry] = field(default_factory=list)
     kept: int = 0
+    seconds: float = 0.0
     failed: list[tuple[Task, str]] = field(default_factory=list)
     interrupted: bool = False
+    error: str | None = None
+    left_over: int = 0
 
-    @property
-    def seconds(self) -> float:
-        """Length of all outputs together."""
-        return sum(entry.seconds for entry in self.done)
+    def add(self, task: Task, entry: Entry, *, kept: bool) -> None:
+        """Count a file."""
+        if entry.status == "done":
+            self.done.append(entry)
+            self.kept += kept
+            self.seconds += 0.0 if kept else entry.seconds
+        else:
+            self.failed.append((task, entry.reason or ""))
 
 
 def run(
@@ -77,15 +95,15 @@ def run(
 
     Raises:
         UsageError: there is nothing to do, or outputs are in the way; nothing has been written.
-        OutputError: the output folder, journal or record cannot be written.
+        OutputError: the output folder cannot be written.
     """
-    if not plan.tasks:
-        raise UsageError("no recordings found in the input")
-    fingerprint = settings.fingerprint()
-    earlier = _earlier(plan, fingerprint, mode)
+    earlier = earlier_entries(plan, settings, mode)
+    fingerprint = _fingerprint(plan, settings)
+    summary, entries = Summary(), dict[str, Entry]()
     with _work_folder(plan):
-        if mode == "overwrite":
-            plan.record.unlink(missing_ok=True)
+        if mode != "resume":
+            summary.left_over = _left_over(plan)
+            _remove_record(plan.record)
         if plan.mapping is not None:
             write_mapping(plan.mapping, plan.original_names)
         journal = Journal(plan.work, fingerprint, earlier.values())
@@ -93,58 +111,93 @@ def run(
             Job(number, task, settings, earlier.get(task.name), plan.work)
             for number, task in enumerate(plan.tasks)
         ]
-        summary, entries = Summary(), dict[str, Entry]()
         try:
-            with closing(map_jobs(attempt, queue, jobs, advance)) as results:
+            with closing(map_jobs(attempt, queue, jobs, advance, plan.work)) as results:
                 for job, result in results:
                     entry, kept = (result or failed(job, _DIED)).entry, bool(result and result.kept)
                     entries[entry.name] = entry
-                    if entry.status == "done":
-                        summary.done.append(entry)
-                        summary.kept += kept
-                    else:
-                        summary.failed.append((job.task, entry.reason or ""))
+                    summary.add(job.task, entry, kept=kept)
                     journal.add(entry)
                     report(entry, job.task)
+            write_record(
+                plan.record,
+                {
+                    "sordino": __version__,
+                    "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                    "settings": fingerprint,
+                    **settings.public(),
+                    "guarantee": settings.anonymizer().protection,
+                    "renamed": plan.mapping is not None,
+                    "speakers": len({task.speaker for task in plan.tasks}),
+                },
+                [entries[task.name] for task in plan.tasks],
+            )
+            journal.remove()
         except KeyboardInterrupt:
             summary.interrupted = True
+        except OutputError as error:
+            summary.error = str(error)
         finally:
             journal.close()
-        if summary.interrupted:
-            return summary
-        write_record(
-            plan.record,
-            {
-                "sordino": __version__,
-                "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-                "settings": fingerprint,
-                **settings.public(),
-                "guarantee": settings.anonymizer().protection,
-                "renamed": plan.mapping is not None,
-                "speakers": len({task.speaker for task in plan.tasks}),
-            },
-            [entries[task.name] for task in plan.tasks],
-        )
-    shutil.rmtree(plan.work, ignore_errors=True)
     return summary
 
 
-def _earlier(plan: Plan, fingerprint: str, mode: Mode) -> dict[str, Entry]:
+def earlier_entries(plan: Plan, settings: Settings, mode: Mode) -> dict[str, Entry]:
+    """What an earlier run has finished, by name; refuses what stands in the way of a run.
+
+    Args:
+        plan: what to do.
+        settings: how.
+        mode: see `run`.
+
+    Raises:
+        UsageError: there is nothing to do, or outputs are in the way.
+    """
+    if not plan.tasks:
+        raise UsageError("no recordings found in the input")
+    if settings.shape.sample_rate is not None:
+        for name in sorted({task.format for task in plan.tasks}):
+            try:
+                FORMATS[name].check(settings.shape.sample_rate, 1)
+            except OutputError as error:
+                raise UsageError(str(error)) from error
     present = [task for task in plan.tasks if os.path.lexists(task.target)]
     if mode == "resume":
-        if not present or has_progress(plan.record, plan.work):
-            return read_progress(plan.record, plan.work, fingerprint)
-        raise UsageError(
-            f"{plan.folder}: no earlier run to resume is recorded there, but"
-            f" {present[0].target} exists; use --overwrite or choose another output"
-        )
-    if mode == "new" and (present or has_progress(plan.record, plan.work)):
-        what = present[0].target if present else plan.record
-        raise UsageError(
-            f"{what} exists ({len(present)} of {len(plan.tasks)} outputs do);"
-            " use --resume, --overwrite or another output"
-        )
+        if present and not plan.record.exists() and not has_journal(plan.work):
+            raise UsageError(
+                f"{plan.folder}: no earlier run to resume is recorded there, but"
+                f" {present[0].target} exists; use --overwrite or choose another output"
+            )
+        return read_progress(plan.record, plan.work, _fingerprint(plan, settings))
+    if mode == "new":
+        if has_journal(plan.work):
+            raise UsageError(
+                f"output {plan.folder}: an earlier run there was cut short, or is going on;"
+                " use --resume, --overwrite or another output"
+            )
+        if present:
+            raise UsageError(
+                f"{present[0].target} exists ({len(present)} of {len(plan.tasks)} outputs do);"
+                " use --resume, --overwrite or another output"
+            )
     return {}
+
+
+def _fingerprint(plan: Plan, settings: Settings) -> str:
+    return settings.fingerprint(format=plan.format_name, renamed=plan.mapping is not None)
+
+
+def _left_over(plan: Plan) -> int:
+    planned = {task.name for task in plan.tasks}
+    names = recorded_names(plan.record) - planned
+    return sum((plan.folder / name).is_file() for name in names)
+
+
+def _remove_record(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror}") from error
 
 
 @contextmanager
@@ -161,10 +214,18 @@ def _work_folder(plan: Plan) -> Iterator[None]:
     except OSError as error:
         raise OutputError(f"output {plan.folder}: {error.strerror}") from error
     try:
-        for left in plan.work.glob("part-*"):
-            left.unlink()
+        _remove_parts(plan.work)
         yield
     finally:
-        for left in plan.work.glob("part-*"):
-            left.unlink()
+        _remove_parts(plan.work)
+        if not has_journal(plan.work):
+            # While the lock is held: a run that starts after this finds nothing to share.
+            with suppress(OSError):
+                (plan.work / _LOCK_NAME).unlink(missing_ok=True)
+                plan.work.rmdir()
         lock.release()
+
+
+def _remove_parts(work: Path) -> None:
+    for left in work.glob("part-*"):
+        left.unlink(missing_ok=True)

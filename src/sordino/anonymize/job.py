@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,8 +14,8 @@ from sordino.anonymize.plan import Task
 from sordino.anonymize.record import Entry
 from sordino.anonymize.render import render
 from sordino.anonymize.settings import Settings
+from sordino.audio.read import check_regular
 from sordino.errors import SordinoError
-from sordino.privacy.keys import SecretKey
 
 _CHUNK = 2**20
 
@@ -60,7 +61,7 @@ def attempt(job: Job, advance: Callable[[float], None]) -> Result:
 
     Returns:
         A result whose entry is "done" (the output is in place, complete and on disk) or "failed"
-        (there is no output).
+        (nothing was written; an output of an earlier run is left, and the reason says so).
     """
     try:
         return _process(job, advance)
@@ -76,7 +77,9 @@ def attempt(job: Job, advance: Callable[[float], None]) -> Result:
 
 def _process(job: Job, advance: Callable[[float], None]) -> Result:
     task, key = job.task, job.settings.key
-    digest = _keyed_digest(task.source, key)
+    check_regular(task.source)
+    content = key.digest(_chunks(task.source))
+    digest = key.derive("input", content, task.speaker).hex()
     if (
         job.earlier is not None
         and job.earlier.input == digest
@@ -91,7 +94,7 @@ def _process(job: Job, advance: Callable[[float], None]) -> Result:
             task.source,
             part,
             anonymizer,
-            anonymizer.draws(key, task.speaker, task.utterance),
+            anonymizer.draws(key, task.speaker, content),
             format_name=task.format,
             shape=job.settings.shape,
             scratch=job.work,
@@ -122,6 +125,8 @@ def _anonymizer(settings: Settings) -> Anonymizer:
 
 def failed(job: Job, reason: str) -> Result:
     """The result of a job that came to nothing, with the reason in one line."""
+    if os.path.lexists(job.task.target):
+        reason += "; the output of an earlier run is left in place"
     return Result(Entry(job.task.name, "failed", reason=" ".join(reason.split())))
 
 
@@ -129,10 +134,6 @@ def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             yield chunk
-
-
-def _keyed_digest(path: Path, key: SecretKey) -> str:
-    return key.digest(_chunks(path))
 
 
 def _digest(path: Path) -> str:

@@ -24,6 +24,7 @@ FloatArray = npt.NDArray[np.float64]
 REFERENCE_RATE = 16_000
 REFERENCE_ORDER = 20
 MIN_ALPHA, MAX_ALPHA = 0.5, 0.95
+DEFAULT_LOW, DEFAULT_HIGH = 0.5, 0.9
 
 _HOP_S = 0.010
 _MAX_RADIUS = 0.9999
@@ -61,13 +62,16 @@ class McAdams(Anonymizer):
     def __init__(
         self,
         alpha: float | None = None,
-        low: float = 0.5,
-        high: float = 0.9,
+        low: float | None = None,
+        high: float | None = None,
         level: Level = "speaker",
     ) -> None:
         super().__init__(level)
+        if alpha is not None and (low is not None or high is not None):
+            raise UsageError("McAdams takes either alpha or a range from low to high")
         if alpha is not None:
             low = high = alpha
+        low, high = DEFAULT_LOW if low is None else low, DEFAULT_HIGH if high is None else high
         for value in (low, high):
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise UsageError(f"McAdams coefficient {value!r} is not a number")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
+from sordino.anonymize.names import read_mapping
 from sordino.audio.formats import FORMATS, Format, format_for, format_named
 from sordino.corpus.discover import find_recordings
 from sordino.corpus.speakers import SpeakerRule
@@ -33,7 +34,6 @@ class Task:
         name: the target as run records name it: relative, with forward slashes.
         format: name of the format to write.
         speaker: id of the speaker.
-        utterance: id of the utterance: its path in the input, without ending.
     """
 
     source: Path
@@ -41,7 +41,6 @@ class Task:
     name: str
     format: str
     speaker: str
-    utterance: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,9 @@ class Plan:
     """All that a run will do.
 
     Attributes:
-        tasks: one per recording.
+        tasks: one per recording, sorted by name, so that neither the order of outputs nor their
+            dates tell the order of the original names.
+        format_name: format of all outputs; None for each recording's own.
         folder: what outputs are written below.
         record: the run record's path.
         work: folder for what is not finished.
@@ -61,6 +62,7 @@ class Plan:
     """
 
     tasks: tuple[Task, ...]
+    format_name: str | None
     folder: Path
     record: Path
     work: Path
@@ -96,6 +98,8 @@ def make_plan(
     Raises:
         UsageError: the inputs or the output do not fit together; nothing has been written.
     """
+    if mapping is not None and rename_key is None:
+        raise UsageError("--mapping goes with --rename")
     if format_name is not None and format_name not in FORMATS:
         raise UsageError(f"there is no format {format_name!r}; there are: {', '.join(FORMATS)}")
     single = _single_file_format(inputs, output, format_name, renamed=rename_key is not None)
@@ -125,16 +129,16 @@ def make_plan(
                 name=PurePosixPath(relative).as_posix(),
                 format=chosen.name,
                 speaker=speaker,
-                utterance=inside.with_suffix("").as_posix(),
             )
         )
-    _refuse_collisions(tasks)
+    _refuse_collisions(tasks, renamed=rename_key is not None)
     record, work = folder / RECORD_NAME, folder / WORK_NAME
     if single:
         record = output.with_name(f"{output.name}.{RECORD_NAME}")
         work = output.with_name(f"{WORK_NAME}-{output.name}")
     return Plan(
-        tuple(tasks),
+        tuple(sorted(tasks, key=lambda task: task.name)),
+        format_name,
         folder,
         record,
         work,
@@ -214,10 +218,12 @@ def _mapping_path(output: Path, mapping: Path | None) -> Path:
             f"--mapping {path} lies in the output folder and would be shared with it;"
             " put it elsewhere"
         )
+    if path.exists():
+        read_mapping(path)
     return path
 
 
-def _refuse_collisions(tasks: Sequence[Task]) -> None:
+def _refuse_collisions(tasks: Sequence[Task], *, renamed: bool) -> None:
     sources = {os.path.realpath(task.source) for task in tasks}
     taken: dict[str, Task] = {}
     for task in tasks:
@@ -231,5 +237,5 @@ def _refuse_collisions(tasks: Sequence[Task]) -> None:
         if other is not task:
             raise UsageError(
                 f"{other.source} and {task.source} would both become {task.target};"
-                " use separate outputs or --rename"
+                f" use separate outputs{'' if renamed else ' or --rename'}"
             )

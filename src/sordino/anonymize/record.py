@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -28,7 +29,7 @@ class Entry:
         name: path of the output below the output folder.
         status: "done" or "failed".
         reason: why it failed, in one line without the source's name.
-        input: keyed digest of the source file.
+        input: keyed digest of the source file and of who speaks in it.
         output: SHA-256 of the output file.
         sample_rate: of the output, in Hz.
         channels: of the output.
@@ -90,7 +91,13 @@ class Journal:
 
     def close(self) -> None:
         """Close the file; it stays."""
-        self._file.close()
+        with suppress(OSError):
+            self._file.close()
+
+    def remove(self) -> None:
+        """Close the file and remove it: the record holds all that it held."""
+        self.close()
+        self._path.unlink(missing_ok=True)
 
 
 def read_progress(record: Path, work: Path, settings: str) -> dict[str, Entry]:
@@ -107,17 +114,18 @@ def read_progress(record: Path, work: Path, settings: str) -> dict[str, Entry]:
     """
     found: list[Mapping[str, object]] = []
     if record.exists():
-        content = _load(record.read_text(encoding="utf-8"), record)
+        content = _load(_read(record), record)
         _refuse_other(content, settings, record)
         files = content.get("files")
         found += files if isinstance(files, list) else []
     journal = work / _JOURNAL_NAME
     if journal.exists():
-        lines = journal.read_text(encoding="utf-8").split("\n")
         # What follows the last line end was being written when the run was cut short.
-        head, *entries = [_load(line, journal) for line in lines[:-1]] or [{}]
-        _refuse_other(head, settings, journal)
-        found += entries
+        lines = _read(journal).split("\n")[:-1]
+        if lines:
+            head, *entries = [_load(line, journal) for line in lines]
+            _refuse_other(head, settings, journal)
+            found += entries
     try:
         entries_ = [Entry(**fields) for fields in found]  # type: ignore[arg-type]
     except TypeError as error:
@@ -125,9 +133,18 @@ def read_progress(record: Path, work: Path, settings: str) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries_ if entry.status == "done"}
 
 
-def has_progress(record: Path, work: Path) -> bool:
-    """Whether an earlier run left a record or a journal."""
-    return record.exists() or (work / _JOURNAL_NAME).exists()
+def recorded_names(record: Path) -> set[str]:
+    """Names of the files that a run record says are done; none where there is no readable one."""
+    try:
+        files = json.loads(_read(record))["files"]
+        return {file["name"] for file in files if file["status"] == "done"}
+    except (UsageError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def has_journal(work: Path) -> bool:
+    """Whether an earlier run was cut short."""
+    return (work / _JOURNAL_NAME).exists()
 
 
 def write_record(path: Path, header: Mapping[str, object], entries: Sequence[Entry]) -> None:
@@ -175,6 +192,13 @@ def _append(file: IO[str], fields: Mapping[str, object]) -> None:
     file.write(json.dumps(fields) + "\n")
     file.flush()
     os.fsync(file.fileno())
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read; use --overwrite to start over") from error
 
 
 def _load(text: str, path: Path) -> Mapping[str, object]:

@@ -130,7 +130,7 @@ def render(
                 sink.write(output)
     change = final.loudness() - before.loudness()
     return Rendered(
-        out_rate, channels, samples, round(change, 2) if math.isfinite(change) else None
+        out_rate, channels, samples, round(change, 2) + 0.0 if math.isfinite(change) else None
     )
 
 
@@ -159,12 +159,13 @@ def _store(
 ) -> int:
     samples = 0
     for block in blocks:
-        if not np.isfinite(block).all():
+        stored = np.ascontiguousarray(block.T, dtype=np.float32)
+        if not np.isfinite(stored).all():
             raise SordinoError("the anonymizer gave NaN or infinite samples")
         meter.add(block)
         samples += block.shape[1]
         advance(block.shape[1])
-        store.write(np.ascontiguousarray(block.T, dtype=np.float32).tobytes())
+        store.write(stored.tobytes())
     return samples
 
 

@@ -42,7 +42,11 @@ class Settings:
             "mono": self.shape.mono,
         }
 
-    def fingerprint(self) -> str:
-        """Tells runs with the same settings and key; does not tell the key."""
-        text = json.dumps(self.public(), sort_keys=True)
+    def fingerprint(self, **more: object) -> str:
+        """Tells runs with the same settings and key; does not tell the key.
+
+        Args:
+            more: what else must be the same.
+        """
+        text = json.dumps({**self.public(), **more}, sort_keys=True)
         return self.key.derive("settings", text)[:16].hex()

@@ -8,14 +8,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.managers import SyncManager
-from queue import Queue
-from typing import TypeVar
+from itertools import count
+from pathlib import Path
+from typing import Generic, TypeVar
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -23,10 +25,11 @@ Advance = Callable[[float], None]
 Function = Callable[[J, Advance], R]
 
 _POLL_S = 0.25
+_SUM = struct.Struct("d")
 
 
 def map_jobs(
-    function: Function[J, R], jobs: Sequence[J], workers: int, advance: Advance
+    function: Function[J, R], jobs: Sequence[J], workers: int, advance: Advance, scratch: Path
 ) -> Generator[tuple[J, R | None], None, None]:
     """Apply a function to jobs, in this process or in several others.
 
@@ -36,6 +39,7 @@ def map_jobs(
         jobs: what to do.
         workers: how many processes; 1 for this one.
         advance: told what `function` tells of its progress.
+        scratch: folder for files named `part-...`, through which workers tell.
 
     Yields:
         Each job with its result as it is done, in any order; None for a job whose worker died.
@@ -45,30 +49,44 @@ def map_jobs(
         for job in jobs:
             yield job, function(job, advance)
         return
-    context = multiprocessing.get_context("spawn")
-    manager = SyncManager(ctx=context)
-    manager.start(_start_worker)
-    with manager:
-        queue = manager.Queue()
-        suspects: list[J] = []
-        waiting = list(reversed(jobs))
-        while waiting:
-            suspects += yield from _pooled(function, waiting, workers, 2 * workers, queue, advance)
-        # A worker that dies takes all running jobs with it. One at a time, each shows whether it
-        # was the cause.
-        while suspects:
-            for culprit in (yield from _pooled(function, suspects, 1, 1, queue, advance)):
-                yield culprit, None
+    suspects: list[J] = []
+    waiting = list(reversed(jobs))
+    while waiting:
+        suspects += yield from _pooled(function, waiting, workers, 2 * workers, advance, scratch)
+    # A worker that dies takes all running jobs with it. One at a time, each shows whether it was
+    # the cause.
+    while suspects:
+        for culprit in (yield from _pooled(function, suspects, 1, 1, advance, scratch)):
+            yield culprit, None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Tell:
-    """Sends progress to the parent."""
+    """Tells the parent of progress: each worker's sum stands in a file of its own."""
 
-    queue: Queue[float]
+    path: Path
+    total: float = 0.0
 
     def __call__(self, amount: float) -> None:
-        self.queue.put(amount)
+        self.total += amount
+        # Progress that cannot be told must not stop the work.
+        with suppress(OSError):
+            self.path.write_bytes(_SUM.pack(self.total))
+
+
+@dataclass
+class _Running(Generic[J]):
+    """A job on its way, and how much of its progress has been passed on."""
+
+    job: J
+    path: Path
+    told: float = 0.0
+
+    def pass_on(self, advance: Advance) -> None:
+        with suppress(OSError, struct.error):
+            (total,) = _SUM.unpack(self.path.read_bytes())
+            advance(total - self.told)
+            self.told = total
 
 
 def _pooled(
@@ -76,26 +94,30 @@ def _pooled(
     waiting: list[J],
     workers: int,
     at_once: int,
-    queue: Queue[float],
     advance: Advance,
+    scratch: Path,
 ) -> Generator[tuple[J, R], None, list[J]]:
     """Work off `waiting` from its end; returns the jobs that were lost when a worker died."""
-    running: dict[Future[R], J] = {}
+    running: dict[Future[R], _Running[J]] = {}
+    numbers = count()
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _start_worker) as pool:
         try:
             while waiting or running:
                 while waiting and len(running) < at_once:
-                    future = pool.submit(function, waiting[-1], _Tell(queue))
-                    running[future] = waiting.pop()
+                    path = scratch / f"part-told-{next(numbers)}"
+                    future = pool.submit(function, waiting[-1], _Tell(path))
+                    running[future] = _Running(waiting.pop(), path)
                 finished, _ = wait(running, _POLL_S, FIRST_COMPLETED)
-                while not queue.empty():
-                    advance(queue.get())
+                for started in running.values():
+                    started.pass_on(advance)
                 for future in finished:
                     result = future.result()
-                    yield running.pop(future), result
+                    started = running.pop(future)
+                    started.path.unlink(missing_ok=True)
+                    yield started.job, result
         except BrokenProcessPool:
-            return list(running.values())
+            return [started.job for started in running.values()]
         except BaseException:
             for child in multiprocessing.active_children():
                 child.terminate()

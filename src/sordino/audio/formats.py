@@ -9,6 +9,8 @@ from pathlib import PurePath
 from sordino.errors import OutputError
 
 MIN_RATE, MAX_RATE = 8_000, 192_000
+# Ten thousand million times full scale: beyond, sums of squares leave single precision.
+LARGEST_SAMPLE = 1e10
 
 _MP3_RATES = frozenset({8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000})
 _OPUS_RATES = frozenset({8000, 12000, 16000, 24000, 48000})
@@ -129,6 +131,7 @@ _BY_SUFFIX: Mapping[str, str] = {
     **dict.fromkeys((".ogg", ".oga"), "ogg"),
     ".opus": "opus",
     **dict.fromkeys((".m4a", ".m4b", ".aac", ".mp4", ".m4v", ".mov", ".3gp", ".wma"), "m4a"),
+    **dict.fromkeys((".avi", ".wmv", ".asf"), "m4a"),
     **dict.fromkeys((".webm", ".mkv", ".mka"), "ogg"),
 }
 _BY_FFMPEG = frozenset(

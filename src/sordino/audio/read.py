@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import soundfile
 
 from sordino.audio.ffmpeg import FfmpegDecoder
-from sordino.audio.formats import MAX_RATE, MIN_RATE, read_by_ffmpeg
+from sordino.audio.formats import LARGEST_SAMPLE, MAX_RATE, MIN_RATE, read_by_ffmpeg
 from sordino.audio.ogg import is_chained
 from sordino.errors import AudioError
 
@@ -60,10 +61,12 @@ class AudioReader:
         """
         done = 0
         for block in self._source.blocks(frames):
-            if not np.isfinite(block).all():
-                first = int(np.flatnonzero(~np.isfinite(block).all(axis=0))[0])
+            sound = np.abs(block) <= LARGEST_SAMPLE
+            if not sound.all():
+                first = int(np.flatnonzero(~sound.all(axis=0))[0])
                 at = (done + first) / self.info.sample_rate
-                raise AudioError(f"holds NaN or infinite samples (first at {at:.3f} s)")
+                kind = "absurdly large" if np.isfinite(block).all() else "NaN or infinite"
+                raise AudioError(f"holds {kind} samples (first at {at:.3f} s)")
             done += block.shape[1]
             yield block
         if done == 0:
@@ -94,6 +97,7 @@ def open_audio(path: Path) -> Iterator[AudioReader]:
         >>> with open_audio(Path("talk.wav")) as reader:  # doctest: +SKIP
         ...     seconds = sum(b.shape[1] for b in reader.blocks(4096)) / reader.info.sample_rate
     """
+    check_regular(path)
     try:
         file = path.open("rb", buffering=0)
     except OSError as error:
@@ -111,6 +115,20 @@ def open_audio(path: Path) -> Iterator[AudioReader]:
             else:
                 info = decoder.info
             yield AudioReader(_checked(info), decoder)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is not a file with content of its own, before opening it can hang.
+
+    Raises:
+        AudioError: a folder, pipe, device or socket, or it cannot be looked at.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise AudioError(_unopened(error)) from error
+    if not stat.S_ISREG(mode):
+        raise AudioError("is not a regular file")
 
 
 class _SndfileDecoder:

@@ -36,6 +36,8 @@ class Recording:
     sample_rate: int
 
     def __post_init__(self) -> None:
+        if self.samples.dtype != np.float32:
+            raise AudioError(f"samples are {self.samples.dtype}; expected float32")
         if self.samples.ndim != 2 or self.samples.size == 0:
             raise AudioError(
                 f"samples have shape {self.samples.shape}; expected (channels, samples)"
@@ -49,34 +51,40 @@ class Recording:
         return float(self.samples.shape[1] / self.sample_rate)
 
     @classmethod
-    def read(cls, path: Path) -> Recording:
+    def read(cls, path: Path | str) -> Recording:
         """Read a file of any known format.
 
         Raises:
             AudioError: see `open_audio`; the message starts with the path.
         """
         try:
-            with open_audio(path) as reader:
+            with open_audio(Path(path)) as reader:
                 samples = np.concatenate(list(reader.blocks(_BLOCK)), axis=1)
                 return cls(samples, reader.info.sample_rate)
         except AudioError as error:
             raise AudioError(f"{path}: {error}") from error
 
-    def write(self, path: Path, *, sample_type: str = "PCM_16") -> None:
+    def write(self, path: Path | str, *, sample_type: str = "PCM_16") -> None:
         """Write a file whose format follows from its name; samples beyond full scale are an error.
 
         Args:
-            path: the file; replaced if it exists.
+            path: the file; if it exists it is replaced when the new one is complete.
             sample_type: "PCM_16", "PCM_24", "PCM_32" or "FLOAT"; the format's nearest is stored.
 
         Raises:
             OutputError: the name or the format cannot hold this, samples would clip, or writing
                 failed; the message starts with the path.
         """
+        target = Path(path)
+        part = target.with_name(f".{target.name}.part")
         try:
-            self._write(path, _format_of(path), sample_type)
+            self._write(part, _format_of(target), sample_type)
+            part.replace(target)
         except OutputError as error:
             raise OutputError(f"{path}: {error}") from error
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
 
     def _write(self, path: Path, format_: Format, sample_type: str) -> None:
         if np.abs(self.samples).max() > 1.0:

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sordino.cli.text import clock, one_line
+from sordino.cli.text import clock, counted, say
 from sordino.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sordino.privacy.keys import SecretKey
 
 _BYTES_PER_WORKER = 4_000_000
+_NAMES_SHOWN = 6
 _EPILOG = """\
 examples:
   sordino key my.key
@@ -42,9 +43,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("inputs", nargs="+", type=Path, metavar="INPUT", help="a recording, a video or a folder")
+    add("inputs", nargs="+", type=_path, metavar="INPUT", help="a recording, a video or a folder")
     add(
-        "-o", "--output", type=Path, required=True, metavar="OUT", help="folder, or file for a file"
+        "-o",
+        "--output",
+        type=_path,
+        required=True,
+        metavar="OUT",
+        help="folder, or name for a file",
     )
     add("--system", default="mcadams", help="which anonymizer (default: %(default)s)")
     add(
@@ -68,7 +74,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--speakers", type=Path, metavar="CSV", help="table with the columns path and speaker"
     )
     either.add_argument(
-        "--speaker-regex", metavar="RE", help="searched in the path; group 1 counts"
+        "--speaker-regex", metavar="RE", help="searched in the path; the last match, group 1"
     )
     who.add_argument(
         "--only",
@@ -114,6 +120,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(options: argparse.Namespace) -> int:
     """Plan, anonymize, show."""
+    from sordino.anonymize.engine import earlier_entries
     from sordino.anonymize.engine import run as run_engine
     from sordino.anonymize.plan import make_plan
 
@@ -128,10 +135,11 @@ def run(options: argparse.Namespace) -> int:
         rename_key=settings.key if options.rename else None,
         mapping=options.mapping,
     )
+    earlier_entries(plan, settings, _mode(options))
     _tell_plan(plan, settings, options)
     if options.dry_run:
         for task in plan.tasks:
-            print(one_line(f"{task.source} -> {task.target} (speaker {task.speaker})"))
+            say(f"{task.source} -> {task.target} (speaker {task.speaker})", sys.stdout)
         return 0
     jobs = options.jobs or _default_jobs(plan)
     with closing(_Progress(len(plan.tasks))) as progress:
@@ -143,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
             report=progress.report,
             advance=progress.advance,
         )
-    return _tell_summary(summary, plan, settings, time.monotonic() - started)
+    return _tell_summary(summary, plan, settings, options, time.monotonic() - started)
 
 
 def _key(options: argparse.Namespace) -> SecretKey:
@@ -166,6 +174,8 @@ def _settings(options: argparse.Namespace, key: SecretKey) -> Settings:
     if rate is not None and not MIN_RATE <= rate <= MAX_RATE:
         raise UsageError(f"--sample-rate {rate} is outside {MIN_RATE} to {MAX_RATE}")
     parameters = {name: _value(text) for name, text in options.param}
+    if "level" in parameters:
+        raise UsageError("the level is set by --level, not by --param")
     parameters["level"] = options.level
     return Settings(options.system, tuple(parameters.items()), Shape(rate, options.mono), key)
 
@@ -196,7 +206,7 @@ class _Progress:
         self._done = 0
         self._seconds = 0.0
         self._bar = None
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, unit="file", file=sys.stderr, dynamic_ncols=True)
@@ -206,8 +216,7 @@ class _Progress:
         if self._bar is not None:
             self._bar.update()
         else:
-            line = f"[{self._done}/{self._total}] {entry.status} {task.source}"
-            print(one_line(line), file=sys.stderr, flush=True)
+            say(f"[{self._done}/{self._total}] {entry.status} {task.source}", sys.stderr)
 
     def advance(self, seconds: float) -> None:
         self._seconds += seconds
@@ -234,32 +243,69 @@ def _tell_plan(plan: Plan, settings: Settings, options: argparse.Namespace) -> N
     if plan.left_out:
         notes.append(f"left out by --only: {plan.left_out} recordings")
     notes += [f"link not followed, it leads back up: {loop}" for loop in plan.loops]
+    notes += _speaker_notes(plan, by_folder=not (options.speakers or options.speaker_regex))
     if not options.rename:
         notes.append("names of files and folders are kept; if they tell who speaks, use --rename")
     for note in notes:
-        print(one_line(f"note: {note}"), file=sys.stderr)
+        say(f"note: {note}", sys.stderr)
 
 
-def _tell_summary(summary: Summary, plan: Plan, settings: Settings, elapsed: float) -> int:
-    speakers = len({task.speaker for task in plan.tasks})
+def _speaker_notes(plan: Plan, *, by_folder: bool) -> list[str]:
+    places: dict[str, set[Path]] = {}
+    for task in plan.tasks:
+        places.setdefault(task.speaker, set()).add(task.source.parent)
+    names = sorted(places)
+    shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
+    how = " by the folders that files lie in" if by_folder else ""
+    notes = [f"{counted(len(names), 'speaker')}{how}, each with one new voice: {shown}"]
+    if by_folder:
+        notes += [
+            f"several folders are named {name}: they count as one speaker"
+            for name in names
+            if len(places[name]) > 1
+        ]
+    return notes
+
+
+def _tell_summary(
+    summary: Summary,
+    plan: Plan,
+    settings: Settings,
+    options: argparse.Namespace,
+    elapsed: float,
+) -> int:
     fresh = len(summary.done) - summary.kept
     seconds = summary.seconds
-    print(
-        f"anonymized {fresh} of {len(plan.tasks)} files ({speakers} speakers), {clock(seconds)} of"
-        f" audio, in {elapsed:.1f} s ({seconds / elapsed:.0f}x real time) -> {plan.folder}"
+    speed = f" ({seconds / elapsed:.0f}x real time)" if fresh else ""
+    say(
+        f"anonymized {fresh} of {counted(len(plan.tasks), 'file')}"
+        f" ({counted(len({task.speaker for task in plan.tasks}), 'speaker')}),"
+        f" {clock(seconds)} of audio, in {elapsed:.1f} s{speed} -> {options.output}",
+        sys.stdout,
     )
     if summary.kept:
-        print(f"kept {summary.kept} files that an earlier run had finished")
-    print(f"{settings.system}: {settings.anonymizer().protection}")
+        say(f"kept {counted(summary.kept, 'file')} that an earlier run had finished", sys.stdout)
+    say(f"{settings.system}: {settings.anonymizer().protection}", sys.stdout)
     if plan.mapping is not None:
-        print(one_line(f"names are listed in {plan.mapping}; keep it apart from the recordings"))
+        say(f"names are listed in {plan.mapping}; keep it apart from the recordings", sys.stdout)
+    if summary.left_over:
+        what = counted(summary.left_over, "output")
+        say(f"note: {what} of an earlier run, not part of this one, were left", sys.stderr)
     for task, reason in summary.failed:
-        print(one_line(f"failed: {task.source}: {reason}"), file=sys.stderr)
+        say(f"failed: {task.source}: {reason}", sys.stderr)
     if summary.interrupted:
         how = "--resume goes on" if settings.key.lasting else "without a key it cannot be resumed"
-        print(f"sordino: interrupted; {how}", file=sys.stderr)
+        say(f"sordino: interrupted; {how}", sys.stderr)
         return 130
-    return 1 if summary.failed else 0
+    if summary.error:
+        say(f"sordino: stopped: {summary.error}", sys.stderr)
+    return 1 if summary.failed or summary.error else 0
+
+
+def _path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("a name is empty")
+    return Path(text)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+
+from sordino.cli.text import say
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,5 +26,5 @@ def run(options: argparse.Namespace) -> int:
     from sordino.privacy.keys import create_key_file
 
     create_key_file(options.file)
-    print(f"wrote a new key to {options.file}; keep it apart from the recordings")
+    say(f"wrote a new key to {options.file}; keep it apart from the recordings", sys.stdout)
     return 0

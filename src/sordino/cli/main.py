@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from sordino.cli import anonymize, key, systems
-from sordino.cli.text import one_line
+from sordino.cli.text import say
 from sordino.errors import SordinoError, UsageError
 from sordino.version import __version__
 
@@ -38,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
         return int(options.run(options))
@@ -47,16 +50,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SordinoError as error:
         return _complain(error, EXIT_FAILED)
     except KeyboardInterrupt:
-        print("sordino: interrupted", file=sys.stderr)
+        say("sordino: interrupted", sys.stderr)
         return EXIT_INTERRUPTED
 
 
 def entry() -> None:
     """What the installed program calls."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    sys.exit(main())
+    status = main()
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        # Nobody reads: keep the interpreter from complaining of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
 
 
 def _complain(error: SordinoError, status: int) -> int:
-    print(f"sordino: {one_line(str(error))}", file=sys.stderr)
+    say(f"sordino: {error}", sys.stderr)
     return status

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+
+from sordino.cli.text import say
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,7 +26,8 @@ def run(options: argparse.Namespace) -> int:
 
     for name, system in SYSTEMS.items():
         summary = (inspect.getdoc(system) or "").splitlines()[0]
-        print(f"{name}: {summary}")
+        say(f"{name}: {summary}", sys.stdout)
         for parameter in inspect.signature(system).parameters.values():
-            print(f"  {parameter.name} (default: {parameter.default})")
+            if parameter.name != "level":
+                say(f"  {parameter.name} (default: {parameter.default})", sys.stdout)
     return 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TextIO
+
 
 def one_line(text: str) -> str:
     """Text that is safe on a terminal: control characters are shown, not sent.
@@ -22,3 +25,20 @@ def clock(seconds: float) -> str:
     """
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def say(text: str, stream: TextIO | None) -> None:
+    """Print a line; where nobody can read it (closed, full, a pipe that ended) go on without."""
+    if stream is not None:
+        with suppress(OSError, ValueError):
+            print(one_line(text), file=stream, flush=True)
+
+
+def counted(number: int, singular: str) -> str:
+    """A number with its noun.
+
+    Example:
+        >>> counted(1, "speaker"), counted(2, "speaker")
+        ('1 speaker', '2 speakers')
+    """
+    return f"{number} {singular}{'' if number == 1 else 's'}"

@@ -31,7 +31,8 @@ def by_regex(pattern: str) -> SpeakerRule:
     """A rule that searches the path, with forward slashes, for a regular expression.
 
     Args:
-        pattern: the speaker is the group named `speaker`, else the first group, else the match.
+        pattern: the speaker is the group named `speaker`, else the first group, else the match;
+            of several matches the last.
 
     Raises:
         UsageError: the pattern is not a regular expression. The rule itself raises it for a path
@@ -46,17 +47,18 @@ def by_regex(pattern: str) -> SpeakerRule:
     except re.error as error:
         raise UsageError(f"speaker pattern {pattern!r} is not valid: {error}") from error
 
+    named = "speaker" in compiled.groupindex
+    group: int | str = "speaker" if named else min(1, compiled.groups)
+
     def rule(path: Path) -> str:
-        match = compiled.search(path.as_posix())
-        if match is None:
+        # The last match: what stands in the file's name comes before what its folders are called.
+        found = [match[group] for match in compiled.finditer(path.as_posix())]
+        if not found:
             raise UsageError(f"{path}: the speaker pattern {pattern!r} is not found in this path")
-        if "speaker" in compiled.groupindex:
-            speaker = match["speaker"]
-        else:
-            speaker = match[1] if compiled.groups else match[0]
-        if not speaker:
+        speakers = [speaker for speaker in found if speaker]
+        if not speakers:
             raise UsageError(f"{path}: the speaker pattern {pattern!r} matches nothing here")
-        return speaker
+        return str(speakers[-1])
 
     return rule
 
@@ -97,7 +99,7 @@ def _read_table(table: Path, only: Sequence[tuple[str, str]]) -> Mapping[str, st
                     f"{table}: has no column {missing[0]!r}; it needs path and speaker"
                 )
             for row in reader:
-                path, speaker = row["path"], row["speaker"]
+                path, speaker = row["path"], (row["speaker"] or "").strip()
                 if not path or not speaker:
                     raise UsageError(f"{table}, line {reader.line_num}: path or speaker is empty")
                 place = os.path.normpath(os.path.join(folder, path))

@@ -1,8 +1,9 @@
 """Secret keys, and everything that is derived from them.
 
 What a key decides (which pseudo-speaker somebody becomes, which pseudonym a file gets) is a
-keyed function: the same in every run with the same key, and without the key neither repeatable
-nor linkable. Derivation is HMAC-SHA256 over length-prefixed labels.
+keyed function: the same in every run with the same key, and not to be computed without the key.
+What a result gives away of the values derived for it is another question, for each system.
+Derivation is HMAC-SHA256 over length-prefixed labels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import secrets
 import unicodedata
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -141,4 +143,6 @@ def create_key_file(path: Path) -> None:
     except FileExistsError as error:
         raise OutputError(f"key file {path} exists already; it is left as it is") from error
     except OSError as error:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
         raise OutputError(f"key file {path}: {error.strerror}") from error
