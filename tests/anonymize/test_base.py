@@ -181,9 +181,11 @@ def test_samples_that_cannot_be_processed_are_refused(system: Anonymizer, name: 
             list(system.stream([np.zeros(10), samples], 16000, speaker="alice", key=KEY))
 
 
-@pytest.mark.parametrize("rate", [0, -16000, 7999, 192001, float("nan")])
+@pytest.mark.parametrize(
+    "rate", [0, -16000, 7999, 192001, float("nan"), float("inf"), 16000.5, "16000", None]
+)
 def test_rates_outside_the_range_are_refused(system: Anonymizer, rate: int) -> None:
-    message = r"^sample rate .* Hz is outside 8000 to 192000 Hz$"
+    message = r"^sample rate .* (Hz is outside 8000 to 192000 Hz|is not a whole number)$"
     with pytest.raises(AudioError, match=message):
         system.anonymize(np.ones(100), rate, speaker="alice", key=KEY)
     with pytest.raises(AudioError, match=message):
@@ -333,3 +335,26 @@ def test_every_refusal_is_one_of_ours(system: Anonymizer) -> None:
     for samples in (np.ones(3, dtype=int), np.zeros(0), np.full(3, np.nan)):
         with pytest.raises(SordinoError):
             system.anonymize(samples, 16000, speaker="alice", key=KEY)
+
+
+def test_whole_numbers_of_any_kind_are_rates(system: Anonymizer) -> None:
+    signal = voice(0.2, 44100)[:, 0]
+    expected = system.anonymize(signal, 44100, speaker="alice", key=KEY)
+    for rate in (44100.0, np.float64(44100), np.int32(44100)):
+        np.testing.assert_array_equal(
+            system.anonymize(signal, rate, speaker="alice", key=KEY), expected
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"key": "a key that is text, not bytes"}, "the key is str; give bytes"),
+        ({"speaker": 7}, "the speaker's id is empty or not text"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused(
+    system: Anonymizer, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        system.anonymize(np.ones(100), 16000, **{"speaker": "alice", "key": KEY, **arguments})

@@ -37,7 +37,6 @@ def test_contents_of_one_folder_go_straight_below_the_output(folder, tmp_path):
     assert [task.speaker for task in plan.tasks] == ["anna", "anna", "deep", "in"]
     assert [task.format for task in plan.tasks] == ["wav", "mp3", "m4a", "flac"]
     assert plan.tasks[0].target == tmp_path / "out" / "anna" / "1.wav"
-    assert plan.tasks[0].utterance == "anna/1"
     assert plan.ignored == {".txt": 1}
     assert not (tmp_path / "out").exists()
 
@@ -82,11 +81,10 @@ def test_pseudonyms_hide_every_name_and_are_listed(folder, tmp_path):
     plan = make_plan([folder], tmp_path / "out", by_folder, rename_key=KEY)
     joined = " ".join(names(plan))
     assert not any(word in joined for word in ("anna", "bruno", "deep", "top"))
-    first, second = (Path(name) for name in names(plan)[:2])
-    assert first.parent == second.parent
-    assert first.suffix == ".wav"
-    assert sorted(plan.original_names) == sorted(names(plan))
-    assert plan.original_names[names(plan)[0]] == "anna/1.wav"
+    assert sorted(plan.original_names) == names(plan)
+    new = {original: Path(name) for name, original in plan.original_names.items()}
+    assert new["anna/1.wav"].parent == new["anna/2.mp3"].parent != new["top.flac"].parent
+    assert new["anna/1.wav"].suffix == ".wav"
     assert plan.mapping == tmp_path / "out.names.csv"
     again = make_plan([folder], tmp_path / "elsewhere", by_folder, rename_key=KEY)
     assert names(again) == names(plan)
@@ -182,3 +180,20 @@ def test_odd_names_are_kept(tmp_path):
         Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/" + name)).write_bytes(b"x")
     plan = make_plan([tmp_path / "in"], tmp_path / "out", by_folder)
     assert sorted(os.fsencode(task.target.name) for task in plan.tasks) == sorted(odd)
+
+
+def test_order_of_pseudonyms_does_not_tell_the_order_of_names(tmp_path):
+    for number in range(40):
+        touch(tmp_path / "in" / f"{number:02d}.wav")
+    plan = make_plan([tmp_path / "in"], tmp_path / "out", by_folder, rename_key=KEY)
+    originals = [plan.original_names[name] for name in names(plan)]
+    assert names(plan) == sorted(names(plan))
+    assert originals != sorted(originals)
+
+
+def test_mapping_goes_with_rename_and_is_looked_at_first(folder, tmp_path):
+    listed = tmp_path / "names.csv"
+    assert "--rename" in refused([folder], tmp_path / "out", by_folder, mapping=listed)
+    listed.write_text("something else")
+    message = refused([folder], tmp_path / "out", by_folder, rename_key=KEY, mapping=listed)
+    assert "is something else" in message

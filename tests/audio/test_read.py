@@ -582,7 +582,7 @@ def test_missing_file_and_folder_are_refused(tmp_path: Path, suffix: str) -> Non
     path = tmp_path / f"a.{suffix}"
     assert reason(path) == "cannot be opened: No such file or directory"
     path.mkdir()
-    assert reason(path) == "cannot be opened: Is a directory"
+    assert reason(path) == "is not a regular file"
     assert reason(path / "b.wav") == "cannot be opened: No such file or directory"
 
 

@@ -117,3 +117,19 @@ def test_writing_error_starts_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot hold 3 channels") as caught:
         Recording(np.zeros((3, 100), np.float32), 16000).write(path)
     assert str(caught.value).startswith(f"{path}: mp3 cannot")
+
+
+def test_failed_write_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.mp3"
+    Recording(np.zeros((1, 8000), np.float32), 16000).write(str(path))
+    before = path.read_bytes()
+    with pytest.raises(OutputError, match="cannot hold"):
+        Recording(np.zeros((1, 8000), np.float32), 96000).write(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    assert Recording.read(str(path)).sample_rate == 16000
+
+
+def test_samples_of_another_type_are_refused() -> None:
+    with pytest.raises(AudioError, match="int16; expected float32"):
+        Recording(np.zeros((1, 8), np.int16), 16000)

@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from sordino import load as sordino_load
 from sordino.anonymize.names import read_mapping
 from sordino.cli.main import main
+from sordino.privacy.keys import SecretKey
 from tests.helpers import sordino, tree, voice, write_voice
 
 KEY = {"SORDINO_KEY": "a key for the tests"}
@@ -134,7 +136,7 @@ def test_speakers_by_table_with_rows_chosen(folder, tmp_path, capsys):
     arguments = ("anonymize", folder, "-o", tmp_path / "out", "--speakers", table)
     status, out, err = call(capsys, *arguments, "--only", "split=test")
     assert status == 0
-    assert "2 of 2 files (1 speakers)" in out
+    assert "2 of 2 files (1 speaker)" in out
     assert "left out by --only: 1" in err
     assert "1 .csv" in err
 
@@ -147,14 +149,27 @@ def test_speakers_by_regex(folder, tmp_path, capsys):
 
 
 def test_level_utterance_gives_each_recording_its_own_voice(folder, tmp_path, capsys):
-    samples = voice(0.8, 16000)
-    for name in ("same1.wav", "same2.wav"):
-        soundfile.write(folder / "anna" / name, samples, 16000)
-    for level, equal in (("speaker", True), ("utterance", False)):
-        out = tmp_path / level
-        assert call(capsys, "anonymize", folder, "-o", out, "--level", level)[0] == 0
-        pair = [soundfile.read(out / "anna" / name)[0] for name in ("same1.wav", "same2.wav")]
-        assert np.array_equal(*pair) is equal
+    """What is in a recording decides, wherever it lies; the docs say so."""
+    assert call(capsys, "key", tmp_path / "k")[0] == 0
+    (folder / "bruno" / "copy.wav").write_bytes((folder / "anna" / "one.wav").read_bytes())
+    arguments = ("--level", "utterance", "--key-file", tmp_path / "k", "--format", "wav")
+    assert call(capsys, "anonymize", folder, "-o", tmp_path / "out", *arguments)[0] == 0
+    anonymizer, key = (
+        sordino_load("mcadams", level="utterance"),
+        SecretKey.from_file(tmp_path / "k"),
+    )
+    coefficients = set()
+    for name, speaker in (("anna/one.wav", "anna"), ("anna/two.flac", "anna")):
+        source = folder / name
+        utterance = key.digest([source.read_bytes()])
+        samples, rate = soundfile.read(source, dtype="float32")
+        expected = anonymizer.anonymize(
+            samples, rate, speaker=speaker, key=key, utterance=utterance
+        )
+        coefficients.add(anonymizer.coefficient(anonymizer.draws(key, speaker, utterance)))
+        found = soundfile.read((tmp_path / "out" / name).with_suffix(".wav"))[0]
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert len(coefficients) == 2
 
 
 def test_output_options(folder, tmp_path, capsys):
@@ -172,6 +187,10 @@ def test_output_options(folder, tmp_path, capsys):
     [
         (["--system", "nobody"], "there is no system 'nobody'; there are: mcadams"),
         (["--param", "beta=1"], "mcadams has no setting 'beta'"),
+        (["--param", "level=utterance"], "set by --level"),
+        (["--param", "alpha=0.8", "--param", "low=0.7"], "either alpha or a range"),
+        (["--mapping", "names.csv"], "--mapping goes with --rename"),
+        (["--format", "mp3", "--sample-rate", "96000"], "mp3 cannot hold 96000 Hz"),
         (["--param", "alpha=1"], "outside 0.5 to 0.95"),
         (["--param", "alpha=loud"], "McAdams coefficient 'loud' is not a number"),
         (["--format", "doc"], "there is no format 'doc'"),
@@ -344,6 +363,116 @@ def test_same_folder_and_folder_inside_input(folder, capsys):
         assert status == 2
         assert len(err.splitlines()) == 1
         assert tree(folder) == before
+
+
+def test_pipe_and_folder_named_like_recordings_do_not_hang(folder, tmp_path):
+    os.mkfifo(folder / "anna" / "pipe.wav")
+    (folder / "anna" / "folder.wav").mkdir()
+    done = sordino("anonymize", folder, "-o", tmp_path / "out", "--jobs", "1", timeout=60)
+    assert done.returncode == 1
+    assert "pipe.wav: is not a regular file" in done.stderr
+    assert "anonymized 3 of 4 files" in done.stdout
+
+
+def test_samples_that_no_sum_can_hold_are_refused(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    soundfile.write(tmp_path / "in/x.wav", voice(0.5, 16000) * 1e38, 16000, subtype="FLOAT")
+    status, _, err = call(capsys, "anonymize", tmp_path / "in", "-o", tmp_path / "out")
+    assert status == 1
+    assert "holds absurdly large samples (first at 0." in err
+
+
+def test_who_speaks_is_told_and_doubtful_folders_too(folder, tmp_path, capsys):
+    for place in ("anna/s1", "bruno/s1"):
+        write_voice(folder / place / "x.wav", 0.2)
+    _, _, err = call(capsys, "anonymize", folder, "-o", tmp_path / "out", "--dry-run")
+    assert "3 speakers by the folders that files lie in, each with one new voice: anna, " in err
+    assert "several folders are named s1: they count as one speaker" in err
+
+
+def test_corrected_speakers_are_done_again_on_resume(folder, tmp_path, capsys):
+    assert call(capsys, "key", tmp_path / "k")[0] == 0
+    arguments = ("anonymize", folder, "-o", tmp_path / "out", "--key-file", tmp_path / "k")
+    assert call(capsys, *arguments)[0] == 0
+    first = tree(tmp_path / "out")
+    status, out, _ = call(capsys, *arguments, "--resume", "--speaker-regex", r"/(bru)|(?=one)")
+    assert status == 2
+    status, out, _ = call(capsys, *arguments, "--resume", "--speaker-regex", "(an|bruno)")
+    assert status == 0
+    assert "anonymized 2 of 3 files" in out
+    second = tree(tmp_path / "out")
+    assert first["bruno/three.ogg"] == second["bruno/three.ogg"]
+    assert first["anna/one.wav"] != second["anna/one.wav"]
+
+
+def test_resume_refuses_other_names_and_formats(folder, tmp_path, capsys):
+    assert call(capsys, "key", tmp_path / "k")[0] == 0
+    arguments = ("anonymize", folder, "-o", tmp_path / "out", "--key-file", tmp_path / "k")
+    assert call(capsys, *arguments)[0] == 0
+    for more in (("--rename",), ("--format", "flac")):
+        status, _, err = call(capsys, *arguments, "--resume", *more)
+        assert status == 2
+        assert "other settings" in err
+
+
+def test_outputs_of_an_earlier_run_are_told(folder, tmp_path, capsys):
+    arguments = ("anonymize", folder, "-o", tmp_path / "out")
+    assert call(capsys, *arguments)[0] == 0
+    (folder / "anna/one.wav").write_text("junk")
+    (folder / "anna/two.flac").unlink()
+    status, _, err = call(capsys, *arguments, "--overwrite")
+    assert status == 1
+    assert "one.wav: is not audio that can be read" in err
+    assert "the output of an earlier run is left in place" in err
+    assert "1 output of an earlier run, not part of this one" in err
+
+
+def test_after_a_run_in_which_all_failed_a_corrected_one_is_taken(folder, tmp_path, capsys):
+    good = (folder / "anna/one.wav").read_bytes()
+    (folder / "anna/one.wav").write_text("junk")
+    arguments = ("anonymize", folder / "anna/one.wav", "-o", tmp_path / "out.wav")
+    assert call(capsys, *arguments)[0] == 1
+    (folder / "anna/one.wav").write_bytes(good)
+    assert call(capsys, *arguments)[0] == 0
+
+
+@pytest.mark.parametrize("redirect", [">&-", "2>&-", ">&- 2>&-", ">/dev/full", "2>/dev/full"])
+def test_output_that_nobody_can_read_does_not_stop_the_work(folder, tmp_path, redirect):
+    command = f'"{sys.executable}" -m sordino anonymize "{folder}" -o "{tmp_path}/out" {redirect}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0
+    assert len(list((tmp_path / "out").rglob("*.*"))) == 4
+
+
+def test_reader_that_leaves_does_not_stop_the_work(folder, tmp_path):
+    command = (
+        f'"{sys.executable}" -m sordino anonymize "{folder}" -o "{tmp_path}/out" 2>&1 | head -1'
+    )
+    subprocess.run(["sh", "-c", command], capture_output=True, check=True)
+    assert (tmp_path / "out/sordino-run.json").exists()
+
+
+def test_journal_that_cannot_grow_ends_the_run_with_its_reasons(folder, tmp_path):
+    for number in range(40):
+        (folder / "anna" / f"bad{number:02d}.wav").write_text("junk")
+    script = (
+        "import resource, sys\n"
+        "from sordino.cli.main import main\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "anonymize", folder, "-o", tmp_path / "out", "--jobs", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("failed: ") > 3
+    assert "sordino: stopped: " in done.stderr
+    assert "File too large" in done.stderr
 
 
 def test_link_loop_is_not_followed(folder, tmp_path, capsys):

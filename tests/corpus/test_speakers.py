@@ -213,3 +213,9 @@ def test_a_table_that_cannot_be_read_is_refused_by_name(tmp_path: Path, name: st
     with pytest.raises(UsageError) as caught:
         by_table(path)
     assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_the_last_match_of_a_regex_counts() -> None:
+    rule = by_regex(r"(p\d+)_")
+    assert rule(Path("p1_study/wav/p225_003.wav")) == "p225"
+    assert rule(Path("p1_study/wav/x.wav")) == "p1"

@@ -238,7 +238,7 @@ def checked_rate(sample_rate: float) -> int:
     Raises:
         AudioError: it is not a whole number from 8,000 to 192,000 Hz.
     """
-    if not isinstance(sample_rate, Real) or sample_rate != np.floor(float(sample_rate)):
+    if not isinstance(sample_rate, Real) or float(sample_rate) % 1 != 0:
         raise AudioError(f"sample rate {sample_rate!r} is not a whole number")
     if not MIN_RATE <= sample_rate <= MAX_RATE:
         raise AudioError(f"sample rate {sample_rate} Hz is outside {MIN_RATE} to {MAX_RATE} Hz")
