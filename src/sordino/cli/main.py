@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from sordino.cli import anonymize, key, systems
 from sordino.cli.text import say
@@ -58,13 +59,18 @@ def entry() -> None:
     """What the installed program calls."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = main()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            _settle(stream)
+    sys.exit(status)
+
+
+def _settle(stream: TextIO) -> None:
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        stream.flush()
     except OSError:
         # Nobody reads: keep the interpreter from complaining of it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(status)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _complain(error: SordinoError, status: int) -> int:
