@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 
 from sordino.cli.text import say
@@ -20,14 +21,27 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
-    import inspect
-
     from sordino.anonymize.systems import SYSTEMS
 
     for name, system in SYSTEMS.items():
-        summary = (inspect.getdoc(system) or "").splitlines()[0]
+        summary, settings = described(inspect.getdoc(system) or "")
         say(f"{name}: {summary}", sys.stdout)
-        for parameter in inspect.signature(system).parameters.values():
-            if parameter.name != "level":
-                say(f"  {parameter.name} (default: {parameter.default})", sys.stdout)
+        for line in settings:
+            say(f"  {line}", sys.stdout)
+        say(f"  {system.protection}", sys.stdout)
     return 0
+
+
+def described(docstring: str) -> tuple[str, list[str]]:
+    """The first line of a class's docstring and the lines of its arguments, without the level.
+
+    Example:
+        >>> described("Does it.\\n\\nArgs:\\n    much: how much.\\n    level: who.\\n\\nRaises:")
+        ('Does it.', ['much: how much.'])
+    """
+    first, _, rest = docstring.partition("\n")
+    arguments = rest.partition("Args:\n")[2].partition("\n\n")[0]
+    lines = [
+        line.removeprefix("    ") for line in arguments.partition("    level:")[0].splitlines()
+    ]
+    return first, lines
