@@ -37,8 +37,9 @@ class McAdams(Anonymizer):
     Args:
         alpha: a fixed coefficient for everybody (VPC 2020: 0.8), or None to draw one for each
             pseudo-speaker.
-        low: lower end of the range that coefficients are drawn from (VPC 2022 and later: 0.5).
-        high: upper end of that range (0.9).
+        low: lower end of the range that coefficients are drawn from; 0.5 if not given (VPC 2022
+            and later). Higher keeps more words.
+        high: upper end of that range; 0.9 if not given.
         level: "speaker" (VPC 2022) or "utterance" (VPC 2024 and 2026).
 
     Raises:

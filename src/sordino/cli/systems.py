@@ -41,7 +41,5 @@ def described(docstring: str) -> tuple[str, list[str]]:
     """
     first, _, rest = docstring.partition("\n")
     arguments = rest.partition("Args:\n")[2].partition("\n\n")[0]
-    lines = [
-        line.removeprefix("    ") for line in arguments.partition("    level:")[0].splitlines()
-    ]
-    return first, lines
+    without_level = arguments.partition("    level:")[0]
+    return first, [line.removeprefix("    ") for line in without_level.splitlines()]
