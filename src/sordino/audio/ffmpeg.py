@@ -32,7 +32,7 @@ _LAYOUTS = {3: "3.0", 6: "hexagonal", 7: "7.0", 8: "octagonal"}
 def find_ffmpeg() -> str:
     """Path of an FFmpeg program: the `media` extra's, else the one on the PATH.
 
-    The extra's is recent; versions before 6 do not trim the padding at the end of M4A files.
+    The extra's is recent; version 7 and earlier leave the padding at the end of M4A files.
 
     Raises:
         AudioError: there is none; the message says how to get it.
