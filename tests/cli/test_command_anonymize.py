@@ -19,8 +19,13 @@ import pytest
 import soundfile
 
 from sordino import load as sordino_load
+from sordino.anonymize.engine import run as run_engine
 from sordino.anonymize.names import read_mapping
+from sordino.anonymize.plan import make_plan
+from sordino.anonymize.render import Shape
+from sordino.anonymize.settings import Settings
 from sordino.cli.main import main
+from sordino.corpus.speakers import by_folder
 from sordino.privacy.keys import SecretKey
 from tests.helpers import open_folder, ordinary_user, sordino, tree, voice, write_voice
 
@@ -424,7 +429,61 @@ def test_outputs_of_an_earlier_run_are_told(folder, tmp_path, capsys):
     assert status == 1
     assert "one.wav: is not audio that can be read" in err
     assert "the output of an earlier run is left in place" in err
-    assert "1 output of an earlier run, not part of this one" in err
+    assert "not part of this run: 1 output of an earlier one:\n  anna/two.flac\n" in err
+
+
+def test_named_outputs_of_an_interrupted_run_are_told_under_rename(folder, tmp_path, capsys):
+    assert call(capsys, "key", tmp_path / "k")[0] == 0
+    arguments = ("anonymize", folder, "-o", tmp_path / "out", "--key-file", tmp_path / "k")
+    plan = make_plan([folder], tmp_path / "out", by_folder)
+    key = SecretKey.from_file(tmp_path / "k")
+    settings = Settings("mcadams", (("level", "speaker"),), Shape(), key)
+    run_engine(plan, settings, report=_interrupt)
+    assert (tmp_path / "out/.sordino-work/journal.jsonl").exists()
+    status, _, err = call(capsys, *arguments, "--rename", "--overwrite")
+    assert status == 0
+    assert "1 output of an earlier one:\n  anna/one.wav\n" in err
+
+
+def _interrupt(entry, task) -> None:
+    raise KeyboardInterrupt
+
+
+def test_withdrawn_recordings_are_told_on_resume(folder, tmp_path, capsys):
+    assert call(capsys, "key", tmp_path / "k")[0] == 0
+    arguments = ("anonymize", folder, "-o", tmp_path / "out", "--key-file", tmp_path / "k")
+    assert call(capsys, *arguments)[0] == 0
+    (folder / "anna/two.flac").unlink()
+    status, out, err = call(capsys, *arguments, "--resume")
+    assert status == 0
+    assert "kept 2 files" in out
+    assert "1 output of an earlier one:\n  anna/two.flac\n" in err
+
+
+def test_record_of_another_run_is_not_replaced_unasked(folder, tmp_path, capsys):
+    assert call(capsys, "anonymize", folder / "anna", "-o", tmp_path / "out")[0] == 0
+    before = tree(tmp_path / "out")
+    status, _, err = call(capsys, "anonymize", folder / "bruno", "-o", tmp_path / "out")
+    assert status == 2
+    assert "holds an earlier run's outputs (one.wav, ...)" in err
+    assert tree(tmp_path / "out") == before
+
+
+def test_mapping_that_cannot_be_written_changes_nothing(folder, tmp_path, capsys):
+    (tmp_path / "file").write_text("x")
+    for mapping in (tmp_path / "missing/x.csv", tmp_path / "file/x.csv"):
+        arguments = ("anonymize", folder, "-o", tmp_path / "out", "--rename", "--mapping", mapping)
+        status, _, err = call(capsys, *arguments)
+        assert status == 2
+        assert "there is no folder" in err
+        assert not (tmp_path / "out").exists()
+
+
+def test_names_that_the_system_cannot_hold_end_in_one_line(folder, tmp_path, capsys):
+    for inputs, output in ((tmp_path / ("a" * 300), "out"), (folder / "anna/one.wav", "b" * 250)):
+        status, _, err = call(capsys, "anonymize", inputs, "-o", tmp_path / f"{output}.wav")
+        assert status in (1, 2)
+        assert "too long" in err.splitlines()[-1]
 
 
 def test_after_a_run_in_which_all_failed_a_corrected_one_is_taken(folder, tmp_path, capsys):

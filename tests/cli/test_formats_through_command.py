@@ -34,10 +34,18 @@ CASES = {
     "mp4.mp4": ((44100, 48000), (1, 2), "-c:a aac"),
     "webm.webm": ((48000,), (1, 2), "-c:a libopus"),
     "mkv.mkv": ((32000,), (1,), "-c:a libvorbis"),
+    "avi.avi": ((44100,), (2,), "-c:a libmp3lame"),
+    "wmv.wmv": ((44100,), (1,), "-c:a wmav2"),
     "aiff.aiff": ((16000, 44100), (1, 2), "-c:a pcm_s16be"),
 }
 VIDEO = "-f lavfi -i testsrc=size=64x64:rate=10:duration=0.5"
-SUFFIX_AFTER = {".aac": ".m4a", ".mp4": ".m4a", ".webm": ".ogg", ".mkv": ".ogg", ".aiff": ".wav"}
+SUFFIX_AFTER = {
+    ".aac": ".m4a",
+    ".mp4": ".m4a",
+    ".webm": ".ogg",
+    ".mkv": ".ogg",
+    ".aiff": ".wav",
+} | dict.fromkeys((".avi", ".wmv"), ".m4a")
 
 
 def ffmpeg(*arguments: object) -> bytes:

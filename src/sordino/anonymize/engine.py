@@ -52,7 +52,7 @@ class Summary:
         failed: files that could not be anonymized, with their reasons.
         interrupted: whether the run was stopped before its end.
         error: why the journal or the record could not be written, which ends a run.
-        left_over: outputs of an earlier run, by its record, that are there and not in the plan.
+        left_over: outputs of an earlier run that are there and not in the plan.
     """
 
     done: list[Entry] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Summary:
     failed: list[tuple[Task, str]] = field(default_factory=list)
     interrupted: bool = False
     error: str | None = None
-    left_over: int = 0
+    left_over: list[str] = field(default_factory=list)
 
     def add(self, task: Task, entry: Entry, *, kept: bool) -> None:
         """Count a file."""
@@ -101,11 +101,11 @@ def run(
     fingerprint = _fingerprint(plan, settings)
     summary, entries = Summary(), dict[str, Entry]()
     with _work_folder(plan):
-        if mode != "resume":
-            summary.left_over = _left_over(plan)
-            _remove_record(plan.record)
+        summary.left_over = _left_over(plan)
         if plan.mapping is not None:
             write_mapping(plan.mapping, plan.original_names)
+        if mode != "resume":
+            _remove_record(plan.record)
         journal = Journal(plan.work, fingerprint, earlier.values())
         queue = [
             Job(number, task, settings, earlier.get(task.name), plan.work)
@@ -180,6 +180,11 @@ def earlier_entries(plan: Plan, settings: Settings, mode: Mode) -> dict[str, Ent
                 f"{present[0].target} exists ({len(present)} of {len(plan.tasks)} outputs do);"
                 " use --resume, --overwrite or another output"
             )
+        if left_over := _left_over(plan):
+            raise UsageError(
+                f"output {plan.folder}: holds an earlier run's outputs ({left_over[0]}, ...) and"
+                " their record; use another output, or --overwrite to replace the record"
+            )
     return {}
 
 
@@ -187,10 +192,10 @@ def _fingerprint(plan: Plan, settings: Settings) -> str:
     return settings.fingerprint(format=plan.format_name, renamed=plan.mapping is not None)
 
 
-def _left_over(plan: Plan) -> int:
+def _left_over(plan: Plan) -> list[str]:
     planned = {task.name for task in plan.tasks}
-    names = recorded_names(plan.record) - planned
-    return sum((plan.folder / name).is_file() for name in names)
+    names = recorded_names(plan.record, plan.work) - planned
+    return sorted(name for name in names if (plan.folder / name).is_file())
 
 
 def _remove_record(path: Path) -> None:

@@ -218,6 +218,9 @@ def _mapping_path(output: Path, mapping: Path | None) -> Path:
             f"--mapping {path} lies in the output folder and would be shared with it;"
             " put it elsewhere"
         )
+    # The default lies beside the output folder, which is made with all folders above it.
+    if mapping is not None and not path.parent.is_dir():
+        raise UsageError(f"--mapping {path}: there is no folder {path.parent}")
     if path.exists():
         read_mapping(path)
     return path

@@ -133,13 +133,20 @@ def read_progress(record: Path, work: Path, settings: str) -> dict[str, Entry]:
     return {entry.name: entry for entry in entries_ if entry.status == "done"}
 
 
-def recorded_names(record: Path) -> set[str]:
-    """Names of the files that a run record says are done; none where there is no readable one."""
-    try:
-        files = json.loads(_read(record))["files"]
-        return {file["name"] for file in files if file["status"] == "done"}
-    except (UsageError, ValueError, KeyError, TypeError):
-        return set()
+def recorded_names(record: Path, work: Path) -> set[str]:
+    """Names of the files that a record or a journal says are done, as far as they can be read."""
+    files: list[object] = []
+    with suppress(UsageError, ValueError, KeyError, TypeError):
+        files += json.loads(_read(record))["files"]
+    with suppress(UsageError):
+        for line in _read(work / _JOURNAL_NAME).split("\n"):
+            with suppress(ValueError):
+                files.append(json.loads(line))
+    return {
+        str(file["name"])
+        for file in files
+        if isinstance(file, dict) and file.get("status") == "done" and "name" in file
+    }
 
 
 def has_journal(work: Path) -> bool:
@@ -183,9 +190,12 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
             f.flush()
             os.fsync(f.fileno())
         fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        raise OutputError(f"{path}: {error.strerror}") from error
+    except BaseException as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OutputError(f"{path}: {error.strerror}") from error
+        raise
 
 
 def _append(file: IO[str], fields: Mapping[str, object]) -> None:

@@ -10,10 +10,10 @@ import os
 import signal
 import struct
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -106,7 +106,8 @@ def _pooled(
             while waiting or running:
                 while waiting and len(running) < at_once:
                     path = scratch / f"part-told-{next(numbers)}"
-                    future = pool.submit(function, waiting[-1], _Tell(path))
+                    with _interrupts_blocked():
+                        future = pool.submit(function, waiting[-1], _Tell(path))
                     running[future] = _Running(waiting.pop(), path)
                 finished, _ = wait(running, _POLL_S, FIRST_COMPLETED)
                 for started in running.values():
@@ -117,6 +118,8 @@ def _pooled(
                     started.path.unlink(missing_ok=True)
                     yield started.job, result
         except BrokenProcessPool:
+            for started in running.values():
+                started.path.unlink(missing_ok=True)
             return [started.job for started in running.values()]
         except BaseException:
             for child in multiprocessing.active_children():
@@ -124,6 +127,20 @@ def _pooled(
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return []
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    # Submitting may start a process, which takes on this mask: Ctrl-C at a terminal reaches all
+    # processes, and one that is still importing would print a traceback.
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker() -> None:

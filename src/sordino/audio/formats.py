@@ -148,6 +148,9 @@ _BY_FFMPEG = frozenset(
         ".mkv",
         ".mka",
         ".amr",
+        ".avi",
+        ".wmv",
+        ".asf",
     }
 )
 

@@ -289,8 +289,10 @@ def _tell_summary(
     if plan.mapping is not None:
         say(f"names are listed in {plan.mapping}; keep it apart from the recordings", sys.stdout)
     if summary.left_over:
-        what = counted(summary.left_over, "output")
-        say(f"note: {what} of an earlier run, not part of this one, were left", sys.stderr)
+        what = counted(len(summary.left_over), "output")
+        say(f"note: left in place, not part of this run: {what} of an earlier one:", sys.stderr)
+        for name in summary.left_over:
+            say(f"  {name}", sys.stderr)
     for task, reason in summary.failed:
         say(f"failed: {task.source}: {reason}", sys.stderr)
     if summary.interrupted:

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from sordino.cli import anonymize, key, systems
 from sordino.cli.text import say
-from sordino.errors import SordinoError, UsageError
+from sordino.errors import OutputError, SordinoError, UsageError
 from sordino.version import __version__
 
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -50,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error, EXIT_USAGE)
     except SordinoError as error:
         return _complain(error, EXIT_FAILED)
+    except OSError as error:
+        return _complain(OutputError(f"{error.filename}: {error.strerror}"), EXIT_FAILED)
     except KeyboardInterrupt:
         say("sordino: interrupted", sys.stderr)
         return EXIT_INTERRUPTED
@@ -59,6 +61,8 @@ def entry() -> None:
     """What the installed program calls."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     status = main()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             _settle(stream)
