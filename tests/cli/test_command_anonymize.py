@@ -479,6 +479,12 @@ def test_mapping_that_cannot_be_written_changes_nothing(folder, tmp_path, capsys
         assert not (tmp_path / "out").exists()
 
 
+def test_rename_into_a_folder_whose_parents_do_not_exist(folder, tmp_path, capsys):
+    out = tmp_path / "new/deep/out"
+    assert call(capsys, "anonymize", folder, "-o", out, "--rename")[0] == 0
+    assert len(read_mapping(tmp_path / "new/deep/out.names.csv")) == 3
+
+
 def test_names_that_the_system_cannot_hold_end_in_one_line(folder, tmp_path, capsys):
     for inputs, output in ((tmp_path / ("a" * 300), "out"), (folder / "anna/one.wav", "b" * 250)):
         status, _, err = call(capsys, "anonymize", inputs, "-o", tmp_path / f"{output}.wav")
