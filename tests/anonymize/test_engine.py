@@ -294,6 +294,16 @@ def test_internal_errors_name_themselves(recordings, tmp_path, monkeypatch):
     assert outputs(tmp_path / "out") == {}
 
 
+def test_internal_errors_do_not_put_names_into_the_record(recordings, tmp_path, monkeypatch):
+    def faulty(source, *arguments, **options):
+        raise RuntimeError(f"cannot do {source}, nor {source.name}")
+
+    monkeypatch.setattr(job, "render", faulty)
+    go(recordings, tmp_path / "out")
+    record = json.loads((tmp_path / "out/sordino-run.json").read_text())
+    assert all("cannot do ..., nor ...)" in file["reason"] for file in record["files"])
+
+
 def test_speakers_differ_and_utterances_of_one_agree(recordings, tmp_path):
     """The same sound gets one voice as one speaker's and another as another's."""
     data = (recordings / "speaker0" / "2.wav").read_bytes()

@@ -72,7 +72,10 @@ def attempt(job: Job, advance: Callable[[float], None]) -> Result:
     except MemoryError:
         return failed(job, "out of memory")
     except Exception as error:
-        return failed(job, f"internal error, please report it ({type(error).__name__}: {error})")
+        # The message of an error that nobody foresaw may hold the name, which records must not.
+        message = str(error).replace(str(job.task.source), "...")
+        message = message.replace(job.task.source.name, "...")
+        return failed(job, f"internal error, please report it ({type(error).__name__}: {message})")
 
 
 def _process(job: Job, advance: Callable[[float], None]) -> Result:
