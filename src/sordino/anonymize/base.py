@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.audio.formats import LARGEST_SAMPLE, MAX_RATE, MIN_RATE
-from sordino.audio.level import LevelFollower, Limiter, matching_gain
+from sordino.audio.level import LevelFollower, Limiter, limited, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.errors import AudioError, UsageError
 from sordino.privacy.keys import SecretKey
@@ -146,9 +146,8 @@ class Anonymizer(ABC):
             ceiling=CEILING,
             sample_rate=sample_rate,
         )
-        limiter = Limiter(CEILING, sample_rate)
-        limited = [limiter.process(block * gain) for block in changed]
-        output = np.concatenate([*limited, limiter.flush()], axis=1).astype(np.float32)
+        parts = limited(changed, gain, ceiling=CEILING, sample_rate=sample_rate)
+        output = np.concatenate(list(parts), axis=1).astype(np.float32)
         return output.reshape(np.shape(samples))
 
     def stream(

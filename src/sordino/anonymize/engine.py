@@ -117,7 +117,8 @@ def run(
                     entry, kept = (result or failed(job, _DIED)).entry, bool(result and result.kept)
                     entries[entry.name] = entry
                     summary.add(job.task, entry, kept=kept)
-                    journal.add(entry)
+                    if not kept:  # else it is in the journal since its start
+                        journal.add(entry)
                     report(entry, job.task)
             write_record(
                 plan.record,

@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 
 from sordino.anonymize.names import read_mapping
 from sordino.audio.formats import FORMATS, Format, format_for, format_named
@@ -126,7 +126,7 @@ def make_plan(
             Task(
                 source=source,
                 target=folder / relative,
-                name=PurePosixPath(relative).as_posix(),
+                name=relative.as_posix(),
                 format=chosen.name,
                 speaker=speaker,
             )

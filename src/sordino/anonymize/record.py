@@ -70,9 +70,7 @@ class Journal:
         fresh = work / f"{_JOURNAL_NAME}.new"
         try:
             with fresh.open("w", encoding="utf-8") as file:
-                _append(file, {"settings": settings})
-                for entry in entries:
-                    _append(file, asdict(entry))
+                _append(file, {"settings": settings}, *map(asdict, entries))
             fresh.replace(self._path)
             self._file: IO[str] = self._path.open("a", encoding="utf-8")
         except OSError as error:
@@ -198,8 +196,8 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666) -> None:
         raise
 
 
-def _append(file: IO[str], fields: Mapping[str, object]) -> None:
-    file.write(json.dumps(fields) + "\n")
+def _append(file: IO[str], *lines: Mapping[str, object]) -> None:
+    file.writelines(json.dumps(line) + "\n" for line in lines)
     file.flush()
     os.fsync(file.fileno())
 

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from sordino.anonymize.base import CEILING, Anonymizer, Draws
 from sordino.audio.formats import FORMATS
-from sordino.audio.level import Limiter, matching_gain
+from sordino.audio.level import limited, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.audio.read import open_audio
-from sordino.audio.resample import resample_blocks
+from sordino.audio.resample import resample_blocks, resampled_length
 from sordino.audio.write import create_audio
 from sordino.errors import SordinoError
 
@@ -104,7 +104,7 @@ def render(
         arriving = _Arriving(reader.blocks(block), before, mono=shape.mono)
         changed = resample_blocks(anonymizer.transform(arriving, rate, draws), rate, out_rate)
         samples = _store(changed, after, store, lambda count: advance(count / out_rate))
-        if samples != -(-arriving.samples * out_rate // rate):
+        if samples != resampled_length(arriving.samples, rate, out_rate):
             raise SordinoError(f"came out with {samples} samples for {arriving.samples}")
         sample_type = format_.sample_type(reader.info.sample_type)
 
@@ -116,7 +116,7 @@ def render(
             ceiling=ceiling,
             sample_rate=out_rate,
         )
-        limiter, final = Limiter(ceiling, out_rate), LoudnessMeter(out_rate)
+        final = LoudnessMeter(out_rate)
         with create_audio(
             target,
             format_,
@@ -125,9 +125,10 @@ def render(
             sample_type=sample_type,
             frames=samples,
         ) as sink:
-            for output in _levelled(_stored(store, channels, block), gain, limiter):
+            changed = _stored(store, channels, block)
+            for output in limited(changed, gain, ceiling=ceiling, sample_rate=out_rate):
                 final.add(output)
-                sink.write(output)
+                sink.write(output.astype(np.float32))
     change = final.loudness() - before.loudness()
     return Rendered(
         out_rate, channels, samples, round(change, 2) + 0.0 if math.isfinite(change) else None
@@ -173,11 +174,3 @@ def _stored(store: IO[bytes], channels: int, samples: int) -> Iterator[FloatArra
     store.seek(0)
     while data := store.read(4 * channels * samples):
         yield np.frombuffer(data, dtype=np.float32).reshape(-1, channels).T
-
-
-def _levelled(
-    blocks: Iterable[FloatArray], gain: float, limiter: Limiter
-) -> Iterator[npt.NDArray[np.float32]]:
-    for block in blocks:
-        yield limiter.process(block * gain).astype(np.float32)
-    yield limiter.flush().astype(np.float32)

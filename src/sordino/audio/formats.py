@@ -122,37 +122,23 @@ FORMATS: Mapping[str, Format] = {
     )
 }
 
-# What is written for a source with each ending, unless another format is asked for.
-_BY_SUFFIX: Mapping[str, str] = {
+# What is written for a source with each ending, unless another format is asked for: for those
+# that libsndfile reads, and for those that FFmpeg reads.
+_BY_SNDFILE: Mapping[str, str] = {
     **dict.fromkeys((".wav", ".wave", ".w64", ".rf64", ".aif", ".aiff", ".aifc", ".au"), "wav"),
-    **dict.fromkeys((".snd", ".caf", ".sph", ".nist", ".amr"), "wav"),
+    **dict.fromkeys((".snd", ".caf", ".sph", ".nist"), "wav"),
     ".flac": "flac",
     ".mp3": "mp3",
     **dict.fromkeys((".ogg", ".oga"), "ogg"),
     ".opus": "opus",
+}
+_BY_FFMPEG: Mapping[str, str] = {
     **dict.fromkeys((".m4a", ".m4b", ".aac", ".mp4", ".m4v", ".mov", ".3gp", ".wma"), "m4a"),
     **dict.fromkeys((".avi", ".wmv", ".asf"), "m4a"),
     **dict.fromkeys((".webm", ".mkv", ".mka"), "ogg"),
+    ".amr": "wav",
 }
-_BY_FFMPEG = frozenset(
-    {
-        ".m4a",
-        ".m4b",
-        ".aac",
-        ".mp4",
-        ".m4v",
-        ".mov",
-        ".3gp",
-        ".wma",
-        ".webm",
-        ".mkv",
-        ".mka",
-        ".amr",
-        ".avi",
-        ".wmv",
-        ".asf",
-    }
-)
+_BY_SUFFIX = {**_BY_SNDFILE, **_BY_FFMPEG}
 
 
 def is_audio_name(path: PurePath) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -74,10 +74,9 @@ def matching_gain(
     plain = gain = restoring_gain(wanted, measured)
     peak = max((float(np.abs(block).max(initial=0.0)) for block in blocks()), default=0.0)
     for _ in range(_MATCHING_ROUNDS if peak * gain > ceiling else 0):
-        limiter, meter = Limiter(ceiling, sample_rate), LoudnessMeter(sample_rate)
-        for block in blocks():
-            meter.add(limiter.process(block * gain))
-        meter.add(limiter.flush())
+        meter = LoudnessMeter(sample_rate)
+        for block in limited(blocks(), gain, ceiling=ceiling, sample_rate=sample_rate):
+            meter.add(block)
         lack = restoring_gain(wanted, meter.loudness())
         if lack < _CLOSE or gain == plain * _MAX_MAKE_UP:
             break
@@ -144,6 +143,31 @@ class Limiter:
         self._buffer = self._buffer[:, keep:]
         self._past = until - keep
         return ready
+
+
+def limited(
+    blocks: Iterable[npt.NDArray[np.floating]], gain: float, *, ceiling: float, sample_rate: int
+) -> Iterator[FloatArray]:
+    """A signal times a gain, with its peaks held under a ceiling.
+
+    Args:
+        blocks: arrays (channels, samples), one signal cut into pieces.
+        gain: linear.
+        ceiling: see `Limiter`.
+        sample_rate: in Hz.
+
+    Yields:
+        Arrays (channels, samples); as many samples in total as came in.
+
+    Example:
+        >>> parts = limited([np.ones((1, 500))] * 2, 3.0, ceiling=0.5, sample_rate=16000)
+        >>> np.concatenate(list(parts), axis=1).shape
+        (1, 1000)
+    """
+    limiter = Limiter(ceiling, sample_rate)
+    for block in blocks:
+        yield limiter.process(block * gain)
+    yield limiter.flush()
 
 
 class LevelFollower:

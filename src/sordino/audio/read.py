@@ -17,6 +17,7 @@ import soundfile
 from sordino.audio.ffmpeg import FfmpegDecoder
 from sordino.audio.formats import LARGEST_SAMPLE, MAX_RATE, MIN_RATE, read_by_ffmpeg
 from sordino.audio.ogg import is_chained
+from sordino.audio.sndfile import reason
 from sordino.errors import AudioError
 
 Block = npt.NDArray[np.float32]
@@ -142,7 +143,7 @@ class _SndfileDecoder:
         try:
             self._file = _Forward(file.fileno(), closefd=False)
         except soundfile.LibsndfileError as error:
-            raise AudioError(f"is not audio that can be read ({_reason(error)})") from error
+            raise AudioError(f"is not audio that can be read ({reason(error)})") from error
         self._mpeg = self._file.subtype.startswith("MPEG")
         # The frame count of an MP3 may be an estimate.
         known = not self._mpeg and self._file.frames != _UNKNOWN_FRAMES
@@ -158,7 +159,7 @@ class _SndfileDecoder:
             try:
                 data = self._file.read(wanted, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
-                raise AudioError(f"is cut short or damaged ({_reason(error)})") from error
+                raise AudioError(f"is cut short or damaged ({reason(error)})") from error
             if not len(data):
                 break
             done += len(data)
@@ -199,7 +200,3 @@ def _checked(info: AudioInfo) -> AudioInfo:
 
 def _unopened(error: OSError) -> str:
     return f"cannot be opened: {error.strerror or error}"
-
-
-def _reason(error: soundfile.LibsndfileError) -> str:
-    return str(error.error_string).removeprefix("Error : ").rstrip(".")

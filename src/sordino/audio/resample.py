@@ -11,6 +11,16 @@ import soxr
 FloatArray = npt.NDArray[np.float64]
 
 
+def resampled_length(samples: int, source_rate: int, target_rate: int) -> int:
+    """How many samples a signal has after resampling: as many as its time holds, rounded up.
+
+    Example:
+        >>> resampled_length(4410, 44100, 16000), resampled_length(1, 44100, 16000)
+        (1600, 1)
+    """
+    return -(-samples * target_rate // source_rate)
+
+
 def resample_blocks(
     blocks: Iterable[npt.NDArray[np.floating]], source_rate: int, target_rate: int
 ) -> Iterator[FloatArray]:
@@ -37,7 +47,7 @@ def resample_blocks(
     received = sent = channels = 0
 
     def fitted(chunk: FloatArray, last: bool) -> FloatArray:
-        room = -(-received * target_rate // source_rate) - sent
+        room = resampled_length(received, source_rate, target_rate) - sent
         output: FloatArray = np.asarray(chunk, dtype=np.float64).reshape(-1, channels).T[:, :room]
         if last and output.shape[1] < room:
             output = np.pad(output, ((0, 0), (0, room - output.shape[1])))

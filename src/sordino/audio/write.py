@@ -15,6 +15,7 @@ import soundfile
 from sordino.audio.ffmpeg import AacEncoder
 from sordino.audio.formats import Format
 from sordino.audio.ogg import clear_serial
+from sordino.audio.sndfile import reason
 from sordino.errors import OutputError
 
 # The sizes in a plain WAV header end at 4 GiB; RF64 is the same file with longer ones.
@@ -96,8 +97,7 @@ def _output_errors() -> Iterator[None]:
     try:
         yield
     except soundfile.LibsndfileError as error:
-        reason = str(error.error_string).removeprefix("Error : ").rstrip(".")
-        raise OutputError(f"cannot be written ({reason}; the disk may be full)") from error
+        raise OutputError(f"cannot be written ({reason(error)}; the disk may be full)") from error
     except OSError as error:
         raise OutputError(f"cannot be written: {error.strerror or error}") from error
 

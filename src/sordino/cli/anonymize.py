@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sordino.cli.status import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from sordino.cli.text import clock, counted, say
 from sordino.errors import UsageError
 
@@ -140,7 +141,7 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         for task in plan.tasks:
             say(f"{task.source} -> {task.target} (speaker {task.speaker})", sys.stdout)
-        return 0
+        return EXIT_DONE
     jobs = options.jobs or _default_jobs(plan)
     with closing(_Progress(len(plan.tasks))) as progress:
         summary = run_engine(
@@ -298,10 +299,10 @@ def _tell_summary(
     if summary.interrupted:
         how = "--resume goes on" if settings.key.lasting else "without a key it cannot be resumed"
         say(f"sordino: interrupted; {how}", sys.stderr)
-        return 130
+        return EXIT_INTERRUPTED
     if summary.error:
         say(f"sordino: stopped: {summary.error}", sys.stderr)
-    return 1 if summary.failed or summary.error else 0
+    return EXIT_FAILED if summary.failed or summary.error else EXIT_DONE
 
 
 def _path(text: str) -> Path:

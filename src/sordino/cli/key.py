@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import say
 
 
@@ -27,4 +28,4 @@ def run(options: argparse.Namespace) -> int:
 
     create_key_file(options.file)
     say(f"wrote a new key to {options.file}; keep it apart from the recordings", sys.stdout)
-    return 0
+    return EXIT_DONE

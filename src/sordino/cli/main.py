@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from sordino.cli import anonymize, key, systems
+from sordino.cli.status import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from sordino.cli.text import say
 from sordino.errors import OutputError, SordinoError, UsageError
 from sordino.version import __version__
-
-EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
 
 def build_parser() -> argparse.ArgumentParser:

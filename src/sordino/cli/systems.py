@@ -6,6 +6,7 @@ import argparse
 import inspect
 import sys
 
+from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import say
 
 
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         for line in settings:
             say(f"  {line}", sys.stdout)
         say(f"  {system.protection}", sys.stdout)
-    return 0
+    return EXIT_DONE
 
 
 def described(docstring: str) -> tuple[str, list[str]]:
