@@ -125,8 +125,8 @@ def render(
             sample_type=sample_type,
             frames=samples,
         ) as sink:
-            changed = _stored(store, channels, block)
-            for output in limited(changed, gain, ceiling=ceiling, sample_rate=out_rate):
+            stored = _stored(store, channels, block)
+            for output in limited(stored, gain, ceiling=ceiling, sample_rate=out_rate):
                 final.add(output)
                 sink.write(output.astype(np.float32))
     change = final.loudness() - before.loudness()
