@@ -17,3 +17,7 @@ class AudioError(SordinoError):
 
 class OutputError(SordinoError):
     """The result cannot be written; nothing of it is left behind."""
+
+
+class StoreError(SordinoError):
+    """A store of voices is damaged, has been tampered with, or cannot be reached."""

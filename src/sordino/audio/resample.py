@@ -71,6 +71,23 @@ def resample_blocks(
             yield output
 
 
+def resample(
+    samples: npt.NDArray[np.floating], source_rate: int, target_rate: int
+) -> FloatArray:
+    """Resample a whole signal; see `resample_blocks`.
+
+    Args:
+        samples: shape (channels, samples).
+        source_rate: in Hz.
+        target_rate: in Hz.
+
+    Example:
+        >>> resample(np.zeros((2, 4410)), 44100, 16000).shape
+        (2, 1600)
+    """
+    return np.concatenate(list(resample_blocks([samples], source_rate, target_rate)), axis=1)
+
+
 def at_rate(
     blocks: Iterable[npt.NDArray[np.floating]],
     sample_rate: int,

@@ -1,0 +1,116 @@
+"""`sordino models`: which models there are, what one is, and models from elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sordino.cli.inputs import path
+from sordino.cli.status import EXIT_DONE, EXIT_FAILED
+from sordino.cli.text import say
+from sordino.errors import SordinoError, UsageError
+
+# What is taken from the hub for an import.
+_CHECKPOINTS = ("*.ckpt", "*.pt", "*.yaml")
+_KINDS = ("speechbrain-ecapa", "speechbrain-xvector", "ge2e")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add this command to the command line."""
+    parser = commands.add_parser(
+        "models", help="list, show and import models", description="List, show and import models."
+    )
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    listing = actions.add_parser(
+        "list",
+        help="list the models that can be named",
+        description="List the models that can be named: those in your models folder (set"
+        " SORDINO_MODELS to choose it) and those that come with sordino.",
+    )
+    listing.set_defaults(run=_list)
+
+    show = actions.add_parser(
+        "show",
+        help="check a model and print its card",
+        description="Check a model, print its card.",
+    )
+    show.add_argument("name", metavar="MODEL", help="name, folder or hub:OWNER/NAME[@REVISION]")
+    show.set_defaults(run=_show)
+
+    importing = actions.add_parser(
+        "import",
+        help="make a model from a checkpoint of another project",
+        description="Make a model from a checkpoint of another project. Needs the extra train.",
+    )
+    add = importing.add_argument
+    add("kind", choices=_KINDS, metavar="KIND", help=", ".join(_KINDS))
+    add("source", metavar="SOURCE", help="a folder or file, or hub:OWNER/NAME[@REVISION]")
+    add("-o", "--output", type=path, metavar="FOLDER", help="default: in your models folder")
+    add("--name", metavar="NAME", help="what it will be called (default: KIND)")
+    importing.set_defaults(run=_import)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from sordino.models.bundle import Bundle
+    from sordino.models.find import installed, user_models
+
+    status = EXIT_DONE
+    for name, place in installed():
+        try:
+            bundle = Bundle.peek(place.folder / name)
+        except SordinoError as error:
+            say(f"sordino: {error}", sys.stderr)
+            status = EXIT_FAILED
+            continue
+        size = f"{bundle.size / 1e6:.1f} MB"
+        say(f"{name}: {bundle.kind}, {size}, {bundle.licence}, {place.name}", sys.stdout)
+        say(f"  {bundle.summary}", sys.stdout)
+    say(f"note: your models folder is {user_models()}", sys.stderr)
+    return status
+
+
+def _show(options: argparse.Namespace) -> int:
+    from sordino.models.find import load_model
+
+    bundle = load_model(options.name, tell=lambda text: say(text, sys.stderr))
+    facts = {
+        "name": bundle.name,
+        "kind": bundle.kind,
+        "size": f"{bundle.size / 1e6:.1f} MB in {len(bundle.files)} files, checked",
+        "licence": bundle.licence,
+        "folder": bundle.folder,
+        "digest": bundle.digest,
+    }
+    for key, value in facts.items():
+        say(f"{key}: {value}", sys.stdout)
+    say("", sys.stdout)
+    for line in bundle.card.splitlines():
+        say(line, sys.stdout)
+    return EXIT_DONE
+
+
+def _import(options: argparse.Namespace) -> int:
+    from sordino.models.find import HUB_PREFIX, user_models
+    from sordino.models.hub import download
+
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "importing a model needs PyTorch; install sordino with the extra train:"
+            ' pip install "sordino[train]"'
+        ) from error
+    from sordino.training.importers import import_model
+
+    source = Path(options.source)
+    if options.source.startswith(HUB_PREFIX):
+        source = download(
+            options.source, only=_CHECKPOINTS, tell=lambda text: say(text, sys.stderr)
+        )
+    name = options.name or options.kind
+    target = options.output or user_models() / name
+    import_model(options.kind, source, target, name)
+    say(f"imported {options.source} as {name} -> {target}", sys.stdout)
+    return EXIT_DONE

@@ -1,0 +1,1 @@
+"""How collections of speech lie on disk: a reader for each way."""

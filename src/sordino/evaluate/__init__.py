@@ -1,0 +1,1 @@
+"""How well voices are recognised, and how well they are hidden."""

@@ -1,0 +1,1 @@
+"""Comparing speaker vectors: scores, their normalisation, calibration and thresholds."""

@@ -1,0 +1,1 @@
+"""Training wing: networks, recipes and their export. Needs the extra `train` (PyTorch)."""

@@ -1,0 +1,157 @@
+"""From torch to a model bundle, and back."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from sordino.errors import OutputError, UsageError
+from sordino.models.bundle import Bundle, write_bundle
+from sordino.speaker.encoders import GRAPH, INPUT, KIND, OUTPUT
+from sordino.training.networks.encoder import build_encoder, dimension_of
+
+OPSET = 17
+MINIMUM_SAMPLES = 4800
+_TOLERANCE = 1e-3
+_ALIASES = "sordino-equal-weights"
+_PROBE_SECONDS = (0.7, 2.3)
+
+
+def write_encoder(
+    path: Path,
+    encoder: nn.Module,
+    network: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    card: str,
+    *,
+    replace: bool = False,
+) -> Bundle:
+    """Write a speaker encoder as a bundle that ONNX Runtime runs.
+
+    Args:
+        path: the new folder.
+        encoder: maps waveforms (batch, samples) to vectors (batch, dimension).
+        network: its description for `build_encoder`; kept, so that the weights can be loaded again.
+        metadata: at least name, summary, licence and sample_rate.
+        card: the model card, Markdown.
+        replace: whether a bundle that is there may be replaced.
+
+    Raises:
+        OutputError: the folder exists or cannot be written, or the exported graph does not give
+            what the network gives.
+    """
+    graph = onnx_graph(encoder)
+    dimension = _check(graph, encoder, int(metadata["sample_rate"]))
+    described = {
+        "kind": KIND,
+        "dimension": dimension,
+        "minimum_samples": MINIMUM_SAMPLES,
+        "network": dict(network),
+        **metadata,
+    }
+    return write_bundle(
+        path, described, {GRAPH: graph, "CARD.md": card.encode()}, replace=replace
+    )
+
+
+def onnx_graph(encoder: nn.Module) -> bytes:
+    """An encoder as an ONNX graph from `wave` to `vector`, for any batch and length."""
+    example = torch.zeros(2, 24000)
+    file = io.BytesIO()
+    encoder = encoder.cpu().eval()
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        # The exporter warns of tracing and of its own retirement; the graph is checked below.
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            encoder,
+            (example,),
+            file,
+            dynamo=False,
+            opset_version=OPSET,
+            input_names=[INPUT],
+            output_names=[OUTPUT],
+            dynamic_axes={INPUT: {0: "batch", 1: "samples"}, OUTPUT: {0: "batch"}},
+            do_constant_folding=True,
+        )
+    return _with_aliases(file.getvalue(), encoder)
+
+
+def load_network(bundle: Bundle) -> nn.Module:
+    """The torch network of a bundle, with its weights, to train on or to compare with.
+
+    Raises:
+        UsageError: the bundle does not say what network it holds, or the weights in its graph are
+            not those of this network.
+
+    Example:
+        >>> from sordino.models.bundle import Bundle
+        >>> load_network(Bundle.load("models/mine"))  # doctest: +SKIP
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    network = bundle.metadata.get("network")
+    if not isinstance(network, Mapping):
+        raise UsageError(f"model {bundle.name}: does not describe its network")
+    encoder = build_encoder(network)
+    model = onnx.load(bundle.path(GRAPH))
+    stored = {item.name: numpy_helper.to_array(item) for item in model.graph.initializer}
+    for item in model.metadata_props:
+        if item.key == _ALIASES:
+            stored |= {name: stored[kept] for name, kept in json.loads(item.value).items()}
+    state = encoder.state_dict()
+    for name in state:
+        if name in stored:
+            state[name] = torch.from_numpy(stored[name].copy())
+        elif not name.endswith("num_batches_tracked"):
+            raise UsageError(f"model {bundle.name}: its graph has no weights named {name}")
+    encoder.load_state_dict(state)
+    return encoder.eval()
+
+
+def _with_aliases(graph: bytes, encoder: nn.Module) -> bytes:
+    """Note in the graph which weights the exporter stored once because they are equal."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load_from_string(graph)
+    stored = {item.name: numpy_helper.to_array(item) for item in model.graph.initializer}
+    kept = {(array.shape, array.tobytes()): name for name, array in stored.items()}
+    aliases = {}
+    for name, value in encoder.state_dict().items():
+        array = value.numpy()
+        if name not in stored and (array.shape, array.tobytes()) in kept:
+            aliases[name] = kept[array.shape, array.tobytes()]
+    if aliases:
+        onnx.helper.set_model_props(model, {_ALIASES: json.dumps(aliases)})
+    return bytes(model.SerializeToString())
+
+
+def _check(graph: bytes, encoder: nn.Module, sample_rate: int) -> int:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    generator = np.random.default_rng(0)
+    for batch, seconds in enumerate(_PROBE_SECONDS, 1):
+        wave = 0.1 * generator.standard_normal((batch, round(seconds * sample_rate)))
+        exported = session.run([OUTPUT], {INPUT: wave.astype(np.float32)})[0]
+        with torch.inference_mode():
+            expected = encoder(torch.from_numpy(wave.astype(np.float32))).numpy()
+        if not _near(exported, expected):
+            raise OutputError("the exported graph does not give what the network gives")
+    return dimension_of(encoder)
+
+
+def _near(exported: npt.NDArray[np.float32], expected: npt.NDArray[np.float32]) -> bool:
+    scale = float(np.abs(expected).max())
+    return bool(np.allclose(exported, expected, rtol=0, atol=_TOLERANCE * max(scale, 1e-6)))

@@ -1,0 +1,1 @@
+"""Training of speaker encoders: recipe, data, losses, validation, run."""

@@ -1,0 +1,201 @@
+"""Crops for training: which, from where, and what happens to them.
+
+Everything about a crop is a function of the seed, the step and the crop's place in the batch, so
+that a run which is resumed, or spread over more processes, hears the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+import soxr
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, Sampler
+
+from sordino.corpus.utterance import Utterance
+from sordino.errors import AudioError
+from sordino.training.augment.chain import Augmenter
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a step learns from.
+
+    Attributes:
+        waves: shape (batch, samples).
+        speakers: shape (batch,), class numbers.
+        targets: the teacher's vectors, shape (batch, dimension); dimension 0 without a teacher.
+    """
+
+    waves: Tensor
+    speakers: Tensor
+    targets: Tensor
+
+
+class Crops(Dataset[tuple[Tensor, int, Tensor]]):
+    """All crops of a run; crop number `step * batch + place` is that place of that step.
+
+    Args:
+        utterances: of the training speakers.
+        sample_rate: of the crops, in Hz.
+        crop_seconds: shortest and longest.
+        speeds: further speeds; each makes a class of its own for every speaker.
+        batch: crops in a step.
+        seed: decides which crops.
+        targets: the teacher's vector of each utterance, shape (utterances, dimension), or None.
+    """
+
+    def __init__(
+        self,
+        utterances: Sequence[Utterance],
+        *,
+        sample_rate: int,
+        crop_seconds: tuple[float, float],
+        speeds: Sequence[float],
+        batch: int,
+        seed: int,
+        targets: FloatArray | None,
+    ) -> None:
+        self._utterances = utterances
+        self._rate = sample_rate
+        self._crop_seconds = crop_seconds
+        self._speeds = (1.0, *speeds)
+        self._batch = batch
+        self._seed = seed
+        self._targets = targets
+        names = sorted({utterance.speaker for utterance in utterances})
+        number = {name: index for index, name in enumerate(names)}
+        self._of_speaker: list[list[int]] = [[] for _ in names]
+        for index, utterance in enumerate(utterances):
+            self._of_speaker[number[utterance.speaker]].append(index)
+        self.augmenter: Augmenter | None = None
+
+    @property
+    def classes(self) -> int:
+        """Number of classes: speakers at all speeds."""
+        return len(self._of_speaker) * len(self._speeds)
+
+    def length_of(self, step: int) -> int:
+        """Samples in the crops of a step."""
+        generator = np.random.default_rng([self._seed, 2, step])
+        return round(generator.uniform(*self._crop_seconds) * self._rate)
+
+    def __getitem__(self, number: int) -> tuple[Tensor, int, Tensor]:
+        step, place = divmod(number, self._batch)
+        generator = np.random.default_rng([self._seed, 3, step, place])
+        speaker = int(generator.integers(len(self._of_speaker)))
+        speed = int(generator.integers(len(self._speeds)))
+        index = int(generator.choice(self._of_speaker[speaker]))
+        samples = self._crop(index, self.length_of(step), self._speeds[speed], generator)
+        if self.augmenter is not None:
+            samples = self.augmenter.apply(samples, generator)
+        target = np.zeros(0, np.float32) if self._targets is None else self._targets[index]
+        label = speaker + speed * len(self._of_speaker)
+        return torch.from_numpy(np.ascontiguousarray(samples)), label, torch.from_numpy(target)
+
+    def other_speech(self, length: int, generator: np.random.Generator) -> FloatArray:
+        """Speech of anybody, for the background."""
+        index = int(generator.integers(len(self._utterances)))
+        return self._crop(index, length, 1.0, generator)
+
+    def _crop(
+        self, index: int, length: int, speed: float, generator: np.random.Generator
+    ) -> FloatArray:
+        utterance = self._utterances[index]
+        needed = round(length * speed)
+        samples = read_crop(utterance, self._rate, needed, generator.random())
+        if speed != 1.0:
+            samples = soxr.resample(samples, needed, length)[:length]
+        return repeated(samples, length)
+
+
+class StepSampler(Sampler[list[int]]):
+    """The numbers of one process's crops, step by step.
+
+    Args:
+        first_step: where to begin.
+        last_step: where to end, exclusive.
+        batch: crops in a step over all processes.
+        rank: this process.
+        processes: how many there are; each takes every so many-th crop.
+
+    Example:
+        >>> list(StepSampler(1, 3, 4, rank=1, processes=2))
+        [[5, 7], [9, 11]]
+    """
+
+    def __init__(
+        self, first_step: int, last_step: int, batch: int, *, rank: int, processes: int
+    ) -> None:
+        self._steps = range(first_step, last_step)
+        self._places = range(rank, batch, processes)
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for step in self._steps:
+            yield [step * self._batch + place for place in self._places]
+
+
+def collate(items: Sequence[tuple[Tensor, int, Tensor]]) -> Batch:
+    """Put crops together."""
+    waves, speakers, targets = zip(*items, strict=True)
+    return Batch(torch.stack(waves), torch.tensor(speakers), torch.stack(targets))
+
+
+def read_crop(utterance: Utterance, sample_rate: int, length: int, where: float) -> FloatArray:
+    """A part of an utterance; only what is needed is decoded where the file's format allows it.
+
+    Args:
+        utterance: the speech.
+        sample_rate: wanted, in Hz.
+        length: wanted, in samples.
+        where: 0 for the first such part, 1 for the last.
+
+    Returns:
+        Mono, shape (at most length,): the whole utterance if it is shorter.
+
+    Raises:
+        AudioError: the file cannot be read.
+    """
+    if utterance.start is None and utterance.end is None:
+        try:
+            with soundfile.SoundFile(utterance.path) as file:
+                if file.samplerate == sample_rate and file.seekable():
+                    file.seek(int(where * max(0, file.frames - length + 1)))
+                    block = file.read(length, dtype="float32", always_2d=True)
+                    return _sound(block.mean(axis=1), utterance)
+        except soundfile.LibsndfileError:
+            # Another format, or damage: the general reader knows, and says which.
+            pass
+    recording = utterance.read()
+    mono = recording.samples.mean(axis=0)
+    if recording.sample_rate != sample_rate:
+        mono = soxr.resample(mono, recording.sample_rate, sample_rate)
+    first = int(where * max(0, mono.size - length + 1))
+    return _sound(mono[first : first + length], utterance)
+
+
+def repeated(samples: FloatArray, length: int) -> FloatArray:
+    """Samples said again until they fill a length, or cut to it.
+
+    Example:
+        >>> repeated(np.array([1, 2], dtype=np.float32), 5).tolist()
+        [1.0, 2.0, 1.0, 2.0, 1.0]
+    """
+    return np.resize(samples, length)
+
+
+def _sound(samples: npt.NDArray[np.float32], utterance: Utterance) -> FloatArray:
+    if samples.size == 0 or not np.isfinite(samples).all():
+        raise AudioError(f"{utterance.path}: holds no samples, NaN or infinity")
+    return samples

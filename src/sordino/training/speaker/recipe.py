@@ -1,0 +1,135 @@
+"""What a recipe for a speaker encoder says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sordino.errors import UsageError
+from sordino.training.augment.chain import AugmentationSettings
+from sordino.training.recipes import fill
+from sordino.training.voices import VoiceSettings
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """What is heard.
+
+    Attributes:
+        validation: share of the speakers that training does not hear.
+        crop_seconds: shortest and longest crop; one length per step is drawn between them.
+        speeds: each further speed makes new speakers of all (0.9 and 1.1 are usual).
+        seed: of everything that is drawn.
+    """
+
+    validation: float = 0.05
+    crop_seconds: tuple[float, float] = (3.0, 3.0)
+    speeds: tuple[float, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TeacherSettings:
+    """A ready encoder whose vectors the new one learns to give.
+
+    Attributes:
+        encoder: its name; empty for none.
+        weight: factor on the distillation loss.
+        shrinkage: of the covariance within speakers, by which the teacher's vectors are
+            normalised before they are targets; 1 leaves their shape as it is.
+    """
+
+    encoder: str = ""
+    weight: float = 0.0
+    shrinkage: float = 0.75
+
+
+@dataclass(frozen=True)
+class OptimisationSettings:
+    """How the weights are found: AdamW, linear warm-up, then a cosine down to nothing.
+
+    Attributes:
+        steps: updates of the weights.
+        batch: crops in an update, over all processes.
+        learning_rate: the highest.
+        warmup: steps until it is reached.
+        weight_decay: of AdamW.
+        margin: of AAM-softmax, in radians.
+        scale: of AAM-softmax.
+        classification_weight: factor on the AAM-softmax loss.
+    """
+
+    steps: int = 100000
+    batch: int = 128
+    learning_rate: float = 1e-3
+    warmup: int = 2000
+    weight_decay: float = 2e-5
+    margin: float = 0.2
+    scale: float = 30.0
+    classification_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class SpeakerRecipe:
+    """Everything that decides what comes out of a training run.
+
+    Attributes:
+        name: of the encoder.
+        network: see `sordino.training.networks.encoder.build_encoder`.
+        summary: one line about it.
+        data: see `DataSettings`.
+        voices: further voices made from the real ones.
+        teacher: see `TeacherSettings`.
+        augmentation: see `AugmentationSettings`.
+        optimisation: see `OptimisationSettings`.
+        validate_every: steps between two measurements of the equal error rate.
+
+    Raises:
+        UsageError: a number out of its range.
+
+    Example:
+        >>> SpeakerRecipe.from_values({"name": "x", "network": {}}).optimisation.margin
+        0.2
+    """
+
+    name: str
+    network: dict[str, Any]
+    summary: str = ""
+    data: DataSettings = field(default_factory=DataSettings)
+    voices: VoiceSettings = field(default_factory=VoiceSettings)
+    teacher: TeacherSettings = field(default_factory=TeacherSettings)
+    augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
+    optimisation: OptimisationSettings = field(default_factory=OptimisationSettings)
+    validate_every: int = 1000
+
+    def __post_init__(self) -> None:
+        shortest, longest = self.data.crop_seconds
+        optimisation = self.optimisation
+        for wrong, what in (
+            (not 0 < self.data.validation < 1, "data.validation is a share between 0 and 1"),
+            (not 0.3 <= shortest <= longest, "data.crop_seconds are two lengths of 0.3 s or more"),
+            (any(not 0.5 <= s <= 2 for s in self.data.speeds), "data.speeds lie between 0.5 and 2"),
+            (optimisation.steps < 1, "optimisation.steps is 1 or more"),
+            (optimisation.batch < 2, "optimisation.batch is 2 or more"),
+            (self.validate_every < 1, "validate_every is 1 or more"),
+            (bool(self.teacher.encoder) != (self.teacher.weight > 0), "a teacher has a weight"),
+            (
+                bool(self.teacher.encoder and self.data.speeds),
+                "a teacher does not know other speeds; use voices.tempo",
+            ),
+        ):
+            if wrong:
+                raise UsageError(f"recipe {self.name}: {what}")
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> SpeakerRecipe:
+        """A recipe from the dictionaries that `read_recipe` gives.
+
+        Raises:
+            UsageError: a setting is missing, unknown or out of range.
+        """
+        for needed in ("name", "network"):
+            if needed not in values:
+                raise UsageError(f"the recipe has no {needed}")
+        return fill(cls, values)

@@ -1,0 +1,67 @@
+"""The encoder together with what trains it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from sordino.training.losses import AamSoftmax, distillation_loss
+from sordino.training.networks.encoder import build_encoder, dimension_of
+from sordino.training.speaker.recipe import SpeakerRecipe
+
+
+class Losses(NamedTuple):
+    """Losses of a batch, without dimensions.
+
+    Attributes:
+        total: what is made small.
+        classification: AAM-softmax.
+        distillation: one less the cosine to the teacher's vectors; zero without a teacher.
+    """
+
+    total: Tensor
+    classification: Tensor
+    distillation: Tensor
+
+
+class SpeakerTask(nn.Module):
+    """Encoder and AAM-softmax; with a teacher also the distillation loss.
+
+    Args:
+        recipe: sizes and weights.
+        classes: number of training speakers.
+        target_dimension: of the teacher's vectors; 0 without a teacher. Where it differs from the
+            encoder's a linear layer comes between.
+
+    Example:
+        >>> recipe = SpeakerRecipe("x", {"architecture": "xvector"})
+        >>> SpeakerTask(recipe, 5, 0).head.weight.shape
+        torch.Size([5, 512])
+    """
+
+    def __init__(self, recipe: SpeakerRecipe, classes: int, target_dimension: int) -> None:
+        super().__init__()
+        wanted = recipe.optimisation
+        self.encoder = build_encoder(recipe.network)
+        dimension = dimension_of(self.encoder)
+        self.head = AamSoftmax(dimension, classes, wanted.margin, wanted.scale)
+        self.to_teacher = (
+            nn.Linear(dimension, target_dimension)
+            if target_dimension not in {0, dimension}
+            else nn.Identity()
+        )
+        self._weights = (wanted.classification_weight, recipe.teacher.weight)
+
+    def forward(self, waves: Tensor, speakers: Tensor, targets: Tensor) -> Losses:
+        """The losses of a batch (see `data.Batch`)."""
+        vectors = self.encoder(waves)
+        classification = self.head(vectors, speakers)
+        distillation = (
+            distillation_loss(self.to_teacher(vectors), targets)
+            if targets.shape[1]
+            else classification.new_zeros(())
+        )
+        of_class, of_teacher = self._weights
+        total = of_class * classification + of_teacher * distillation
+        return Losses(total, classification, distillation)
