@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
 
+from sordino.audio.recording import Recording
 from sordino.cli.main import main
+from sordino.privacy.keys import SecretKey
+from sordino.speaker.detector import SpeechDetector
+from sordino.speaker.store import Store
+from sordino.speaker.verification import enroll
 from tests.voices import CepstralEncoder
 
 KEY = "a key for the tests"
@@ -77,20 +82,33 @@ def shell(tmp_path, capsys, monkeypatch) -> Shell:
 
 
 @pytest.fixture(scope="session")
-def people(speech_root) -> People:
-    """Three people with three recordings each."""
+def people(speech_root, tmp_path_factory) -> People:
+    """Three people with three recordings each, of four seconds."""
     folders = sorted(path for path in (speech_root / "librispeech").iterdir() if path.is_dir())
-    return People({folder.name: sorted(folder.rglob("*.flac"))[:3] for folder in folders[:3]})
+    place = tmp_path_factory.mktemp("people")
+    found: dict[str, list[Path]] = {}
+    for folder in folders[:3]:
+        for source in sorted(folder.rglob("*.flac"))[:3]:
+            samples, rate = soundfile.read(source, frames=4 * 16000)
+            soundfile.write(place / source.name, samples, rate)
+            found.setdefault(folder.name, []).append(place / source.name)
+    return People(found)
+
+
+@pytest.fixture(scope="session")
+def prepared(people, tmp_path_factory) -> Path:
+    """A store in which Anna and Bruno are enrolled, with two recordings each."""
+    path = tmp_path_factory.mktemp("prepared") / "voices"
+    detector = SpeechDetector()
+    with Store.open(path, SecretKey.from_secret(KEY.encode()), create=True) as store:
+        for number, name in enumerate(("anna", "bruno")):
+            takes = [(file.name, Recording.read(file)) for file in people.of(number)[:2]]
+            enroll(store, CepstralEncoder(), name, takes, detector=detector)
+    return path
 
 
 @pytest.fixture
-def enrolled(shell, people) -> Shell:
-    """Anna and Bruno are enrolled, with two recordings each."""
-    for number, name in enumerate(("anna", "bruno")):
-        assert shell("enroll", name, *people.of(number)[:2]).status == 0
+def enrolled(shell, prepared) -> Shell:
+    """A shell with a copy of that store."""
+    shutil.copy(prepared, shell.store)
     return shell
-
-
-def write(path: Path, samples: np.ndarray) -> Path:
-    soundfile.write(path, samples, 16000)
-    return path

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pytest
 
 from sordino.errors import UsageError
@@ -61,6 +62,18 @@ def test_inputs_that_do_not_fit_are_one_line(session, capfd):
         assert "\n" not in str(caught.value)
     with pytest.raises(UsageError, match="cannot be run"):
         session.run({"wave": WAVE}, ["nothing"])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_graph_that_fails_when_it_runs_is_one_line(tmp_path, capfd):
+    model = onnx.load_from_string(graph())
+    which = next(value for value in model.graph.initializer if value.name == "which")
+    which.CopyFrom(onnx.helper.make_tensor("which", onnx.TensorProto.INT64, [3], [0, 1, 7]))
+    bundle = write_encoder(tmp_path / "tiny", encoder=model.SerializeToString())
+    broken = Session(bundle, "encoder.onnx")
+    with pytest.raises(UsageError, match=r"cannot be run: .*out of data bounds") as caught:
+        energies(broken)
+    assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
 
 

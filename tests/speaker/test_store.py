@@ -409,6 +409,20 @@ def test_a_forgotten_name_that_is_put_back_is_noticed(filled, tmp_path):
         content(filled)
 
 
+def test_enrolments_of_a_forgotten_name_that_are_put_back_are_noticed(filled, tmp_path):
+    shutil.copy(filled, tmp_path / "old")
+    with Store.open(filled, KEY) as store:
+        store.forget("chloé")
+        store.enroll("chloé", ENCODER, enrolments(3, seed=50))
+    edit(
+        filled,
+        f"ATTACH '{tmp_path / 'old'}' AS old",
+        "REPLACE INTO enrolments SELECT * FROM old.enrolments WHERE number = 3",
+    )
+    with pytest.raises(StoreError, match="enrolments of 'chloé' were removed or put back"):
+        content(filled)
+
+
 def test_the_whole_file_replaced_by_an_older_one_is_not_noticed(filled, tmp_path):
     before = content(filled)
     shutil.copy(filled, tmp_path / "old")
@@ -557,6 +571,27 @@ def test_forgetting_somebody_unknown_changes_nothing(filled):
     with Store.open(filled, KEY) as store, pytest.raises(UsageError, match="enrolled as 'dora'"):
         store.forget("dora")
     assert filled.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_rebuilt_is_told_and_rebuilt_later(crowd, monkeypatch):
+    monkeypatch.setattr(schema, "BUSY_SECONDS", 0.05)
+    path, secrets = crowd
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+        def hold(statement: str) -> None:
+            if statement == "VACUUM":
+                other.execute("BEGIN")
+                other.execute("SELECT * FROM store").fetchall()
+
+        with Store.open(path, KEY) as store:
+            store._connection.set_trace_callback(hold)
+            with pytest.raises(StoreError, match="'name 7' is forgotten, but the file could not"):
+                store.forget("name 7")
+            store._connection.set_trace_callback(None)
+            other.execute("COMMIT")
+            assert len(store) == 29
+            store.forget("name 8")
+    assert traces(path.parent, secrets) == 0
 
 
 def test_forgotten_names_can_come_back_with_another_encoder(filled):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -58,14 +59,24 @@ def store(tmp_path) -> Store:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def prepared(encoder, voices, detector, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("prepared") / "voices"
+    with Store.open(path, KEY, create=True) as store:
+        for name, recordings in voices.items():
+            enroll(store, encoder, name, named(recordings[:3]), detector=detector)
+    return path
+
+
 @pytest.fixture
-def filled(store, encoder, voices, detector) -> Store:
-    for name, recordings in voices.items():
-        enroll(store, encoder, name, named(recordings[:3]), detector=detector)
-    return store
+def filled(prepared, tmp_path) -> Store:
+    """A copy of a store with three recordings of each."""
+    shutil.copy(prepared, tmp_path / "filled")
+    with Store.open(tmp_path / "filled", KEY) as opened:
+        yield opened
 
 
-def cut(path: Path, seconds: float = 6.0) -> Recording:
+def cut(path: Path, seconds: float = 5.0) -> Recording:
     samples, rate = soundfile.read(path, dtype="float32")
     return Recording(samples[None, : round(seconds * rate)], rate)
 

@@ -29,7 +29,7 @@ from sordino.anonymize.record import (
     write_record,
 )
 from sordino.anonymize.settings import Settings
-from sordino.anonymize.workers import Advance, map_jobs
+from sordino.workers import Advance, map_jobs
 from sordino.audio.formats import FORMATS
 from sordino.errors import OutputError, UsageError
 from sordino.version import __version__

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sordino.cli.inputs import (
+    add_speaker_options,
+    default_jobs,
+    input_notes,
+    pair,
+    path,
+    positive,
+    speaker_notes,
+    speaker_rule,
+)
+from sordino.cli.progress import Progress
 from sordino.cli.status import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from sordino.cli.text import clock, counted, say
 from sordino.errors import UsageError
 
 if TYPE_CHECKING:
     from sordino.anonymize.engine import Mode, Summary
-    from sordino.anonymize.plan import Plan, Task
-    from sordino.anonymize.record import Entry
+    from sordino.anonymize.plan import Plan
     from sordino.anonymize.settings import Settings
-    from sordino.corpus.speakers import SpeakerRule
     from sordino.privacy.keys import SecretKey
 
-_BYTES_PER_WORKER = 4_000_000
-_NAMES_SHOWN = 6
 _EPILOG = """\
 examples:
   sordino key my.key
@@ -44,11 +50,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("inputs", nargs="+", type=_path, metavar="INPUT", help="a recording, a video or a folder")
+    add("inputs", nargs="+", type=path, metavar="INPUT", help="a recording, a video or a folder")
     add(
         "-o",
         "--output",
-        type=_path,
+        type=path,
         required=True,
         metavar="OUT",
         help="folder, or name for a file",
@@ -58,7 +64,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--param",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         metavar="NAME=VALUE",
         help="a setting of the system; `sordino systems` lists them",
     )
@@ -69,22 +75,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="one new voice per speaker (default) or per utterance",
     )
 
-    who = parser.add_argument_group("who speaks (default: the name of the folder a file lies in)")
-    either = who.add_mutually_exclusive_group()
-    either.add_argument(
-        "--speakers", type=Path, metavar="CSV", help="table with the columns path and speaker"
-    )
-    either.add_argument(
-        "--speaker-regex", metavar="RE", help="searched in the path; the last match, group 1"
-    )
-    who.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="COLUMN=VALUE",
-        help="take only these rows of --speakers",
-    )
+    add_speaker_options(parser)
 
     secret = parser.add_argument_group("secret")
     secret.add_argument(
@@ -114,7 +105,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--dry-run", action="store_true", help="show what would be done, write nothing"
     )
     out.add_argument(
-        "--jobs", type=_positive, metavar="N", help="worker processes (default: as is fastest here)"
+        "--jobs", type=positive, metavar="N", help="worker processes (default: as is fastest here)"
     )
     parser.set_defaults(run=run)
 
@@ -131,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
     plan = make_plan(
         options.inputs,
         options.output,
-        _speaker_rule(options),
+        speaker_rule(options),
         format_name=options.format,
         rename_key=settings.key if options.rename else None,
         mapping=options.mapping,
@@ -142,14 +133,14 @@ def run(options: argparse.Namespace) -> int:
         for task in plan.tasks:
             say(f"{task.source} -> {task.target} (speaker {task.speaker})", sys.stdout)
         return EXIT_DONE
-    jobs = options.jobs or _default_jobs(plan)
-    with closing(_Progress(len(plan.tasks))) as progress:
+    jobs = options.jobs or default_jobs(task.source for task in plan.tasks)
+    with closing(Progress(len(plan.tasks))) as progress:
         summary = run_engine(
             plan,
             settings,
             mode=_mode(options),
             jobs=jobs,
-            report=progress.report,
+            report=lambda entry, task: progress.report(entry.status, task.source),
             advance=progress.advance,
         )
     return _tell_summary(summary, plan, settings, options, time.monotonic() - started)
@@ -181,52 +172,10 @@ def _settings(options: argparse.Namespace, key: SecretKey) -> Settings:
     return Settings(options.system, tuple(parameters.items()), Shape(rate, options.mono), key)
 
 
-def _speaker_rule(options: argparse.Namespace) -> SpeakerRule:
-    from sordino.corpus.speakers import by_folder, by_regex, by_table
-
-    if options.only and options.speakers is None:
-        raise UsageError("--only selects rows of a table; give one with --speakers")
-    if options.speakers is not None:
-        return by_table(options.speakers, options.only)
-    if options.speaker_regex is not None:
-        return by_regex(options.speaker_regex)
-    return by_folder
-
-
 def _mode(options: argparse.Namespace) -> Mode:
     if options.resume:
         return "resume"
     return "overwrite" if options.overwrite else "new"
-
-
-class _Progress:
-    """A bar on a terminal, a line for each file elsewhere."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-        self._seconds = 0.0
-        self._bar = None
-        if sys.stderr is not None and sys.stderr.isatty():
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=total, unit="file", file=sys.stderr, dynamic_ncols=True)
-
-    def report(self, entry: Entry, task: Task) -> None:
-        self._done += 1
-        if self._bar is not None:
-            self._bar.update()
-        else:
-            say(f"[{self._done}/{self._total}] {entry.status} {task.source}", sys.stderr)
-
-    def advance(self, seconds: float) -> None:
-        self._seconds += seconds
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"{clock(self._seconds)} of audio")
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 def _tell_plan(plan: Plan, settings: Settings, options: argparse.Namespace) -> None:
@@ -236,36 +185,13 @@ def _tell_plan(plan: Plan, settings: Settings, options: argparse.Namespace) -> N
             "no key given: a fresh random one is used and forgotten, so the new voices cannot be"
             " made again and the run cannot be resumed (see: sordino key)"
         )
-    if plan.ignored:
-        kinds = ", ".join(
-            f"{count} {kind or 'without ending'}" for kind, count in sorted(plan.ignored.items())
-        )
-        notes.append(f"left aside, not recordings by their names: {kinds}")
-    if plan.left_out:
-        notes.append(f"left out by --only: {plan.left_out} recordings")
-    notes += [f"link not followed, it leads back up: {loop}" for loop in plan.loops]
-    notes += _speaker_notes(plan, by_folder=not (options.speakers or options.speaker_regex))
+    notes += input_notes(plan.ignored, plan.loops, plan.left_out)
+    speakers = ((task.source, task.speaker) for task in plan.tasks)
+    notes += speaker_notes(speakers, options, ", each with one new voice")
     if not options.rename:
         notes.append("names of files and folders are kept; if they tell who speaks, use --rename")
     for note in notes:
         say(f"note: {note}", sys.stderr)
-
-
-def _speaker_notes(plan: Plan, *, by_folder: bool) -> list[str]:
-    places: dict[str, set[Path]] = {}
-    for task in plan.tasks:
-        places.setdefault(task.speaker, set()).add(task.source.parent)
-    names = sorted(places)
-    shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-    how = " by the folders that files lie in" if by_folder else ""
-    notes = [f"{counted(len(names), 'speaker')}{how}, each with one new voice: {shown}"]
-    if by_folder:
-        notes += [
-            f"several folders are named {name}: they count as one speaker"
-            for name in names
-            if len(places[name]) > 1
-        ]
-    return notes
 
 
 def _tell_summary(
@@ -305,25 +231,6 @@ def _tell_summary(
     return EXIT_FAILED if summary.failed or summary.error else EXIT_DONE
 
 
-def _path(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("a name is empty")
-    return Path(text)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name, value
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
 def _value(text: str) -> object:
     words: dict[str, object] = {"true": True, "false": False}
     if text.lower() in words:
@@ -332,13 +239,3 @@ def _value(text: str) -> object:
         return float(text)
     except ValueError:
         return text
-
-
-def _default_jobs(plan: Plan) -> int:
-    # Starting a worker takes as long as processing a few megabytes.
-    size = sum(task.source.stat().st_size for task in plan.tasks if task.source.exists())
-    if hasattr(os, "sched_getaffinity"):
-        processors = len(os.sched_getaffinity(0))
-    else:
-        processors = os.cpu_count() or 1
-    return min(processors, 1 + size // _BYTES_PER_WORKER)

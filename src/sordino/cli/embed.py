@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
 def _embedded(
     tasks: tuple[Task, ...], encoder: SpeakerEncoder, jobs: int | None, work: Path
 ) -> tuple[list[tuple[Task, Vector]], list[tuple[Task, str]], float]:
-    from sordino.anonymize.workers import map_jobs
+    from sordino.workers import map_jobs
     from sordino.speaker.vectors_jobs import attempt
 
     done: list[tuple[Task, Vector]] = []

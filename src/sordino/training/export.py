@@ -19,6 +19,7 @@ from sordino.errors import OutputError, UsageError
 from sordino.models.bundle import Bundle, write_bundle
 from sordino.speaker.encoders import GRAPH, INPUT, KIND, OUTPUT
 from sordino.training.networks.encoder import build_encoder, dimension_of
+from sordino.training.networks.ssl import self_contained
 
 OPSET = 17
 MINIMUM_SAMPLES = 4800
@@ -56,7 +57,7 @@ def write_encoder(
         "kind": KIND,
         "dimension": dimension,
         "minimum_samples": MINIMUM_SAMPLES,
-        "network": dict(network),
+        "network": self_contained(network, encoder),
         **metadata,
     }
     return write_bundle(
@@ -75,13 +76,15 @@ def onnx_graph(encoder: nn.Module) -> bytes:
         torch.onnx.export(
             encoder,
             (example,),
-            file,
+            file,  # type: ignore[arg-type]
             dynamo=False,
             opset_version=OPSET,
             input_names=[INPUT],
             output_names=[OUTPUT],
             dynamic_axes={INPUT: {0: "batch", 1: "samples"}, OUTPUT: {0: "batch"}},
-            do_constant_folding=True,
+            # Folding would transpose and join weights, and so lose their names; ONNX Runtime folds
+            # when it opens the graph.
+            do_constant_folding=False,
         )
     return _with_aliases(file.getvalue(), encoder)
 

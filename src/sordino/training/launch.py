@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-from sordino.errors import UsageError
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.loggers.tensorboard import TensorBoardLogger
+from lightning_fabric.plugins import MixedPrecision, Precision
+from lightning_fabric.utilities.rank_zero import rank_zero_only
+from torch.multiprocessing.spawn import ProcessRaisedException
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+from sordino import errors
+from sordino.errors import SordinoError, UsageError
+
+LOSS_SCALING: Final = "16-mixed"
+PRECISIONS = ("32-true", LOSS_SCALING, "bf16-mixed")
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,7 @@ class Hardware:
         accelerator: "auto", "cpu", "cuda" or "mps".
         devices: processes on this machine, each with a device of its own.
         nodes: machines; started by torchrun, SLURM or another launcher that Fabric knows.
-        precision: "32-true", "16-mixed", "bf16-mixed" or another that Fabric knows.
+        precision: "32-true"; or "16-mixed" or "bf16-mixed", which compute most products in 16 bits.
         workers: processes that prepare crops, for each device.
     """
 
@@ -31,6 +40,11 @@ class Hardware:
     nodes: int = 1
     precision: str = "32-true"
     workers: int = 1
+
+    @property
+    def processes(self) -> int:
+        """On all machines."""
+        return self.devices * self.nodes
 
 
 def launch(
@@ -46,30 +60,82 @@ def launch(
 
     Raises:
         UsageError: there is no such hardware.
+        SordinoError: what the function raises, whichever process it is in.
     """
-    from lightning_fabric import Fabric
-    from lightning_fabric.loggers import TensorBoardLogger
-
-    several = hardware.devices * hardware.nodes > 1
-    outside = hardware.nodes > 1 or "LOCAL_RANK" in os.environ
+    several = hardware.processes > 1 or started_by_launcher()
+    outside = hardware.nodes > 1 or started_by_launcher()
     strategy = ("ddp" if outside else "ddp_spawn") if several else "auto"
+    logger = TensorBoardLogger(root_dir=logs, name="", version="")
     try:
         fabric = Fabric(
             accelerator=hardware.accelerator,
             devices=hardware.devices,
             num_nodes=hardware.nodes,
             strategy=strategy,
-            precision=hardware.precision,  # type: ignore[arg-type]
-            loggers=TensorBoardLogger(root_dir=logs, name="", version=""),
+            plugins=_precision(hardware),
+            loggers=logger,
         )
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"this hardware cannot be used: {error}") from error
-    if several:
-        fabric.launch(function, *arguments)
-    else:
-        function(fabric, *arguments)
+    try:
+        if several:
+            fabric.launch(function, *arguments)
+        else:
+            function(fabric, *arguments)
+    except ProcessRaisedException as error:
+        raise _raised_there(error) from error
+
+
+def started_by_launcher() -> bool:
+    """Whether this process is one of several that torchrun or another launcher has started."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def is_first(fabric: Fabric) -> bool:
     """Whether this process is the one that writes and shows."""
     return bool(fabric.global_rank == 0)
+
+
+def first_process() -> bool:
+    """The same before and after `launch`: false in all but one of a launcher's processes."""
+    return not getattr(rank_zero_only, "rank", 0)
+
+
+class _Mixed(MixedPrecision):
+    """Mixed precision whose inputs stay as they are: a waveform in bfloat16 has 8 bits."""
+
+    def convert_input(self, data: Any) -> Any:
+        return data
+
+
+def _precision(hardware: Hardware) -> Precision:
+    device = _kind_of_device(hardware.accelerator)
+    if hardware.precision == "32-true":
+        return Precision()
+    if hardware.precision == "bf16-mixed":
+        return _Mixed("bf16-mixed", device)
+    if hardware.precision != LOSS_SCALING:
+        raise UsageError(
+            f"there is no precision {hardware.precision!r}; there are {', '.join(PRECISIONS)}"
+        )
+    if device == "cpu":
+        raise UsageError(f"{LOSS_SCALING} needs a GPU; bf16-mixed does not")
+    return _Mixed(LOSS_SCALING, device)
+
+
+def _kind_of_device(accelerator: str) -> str:
+    if accelerator in {"auto", "cuda", "gpu"} and torch.cuda.is_available():
+        return "cuda"
+    if accelerator in {"auto", "mps", "gpu"} and torch.backends.mps.is_available():
+        return "mps"
+    return "cpu"
+
+
+def _raised_there(error: ProcessRaisedException) -> Exception:
+    # The message holds the other process's traceback; its last line is what was raised.
+    last = str(error).strip().rpartition("\n")[2]
+    found = re.fullmatch(r"sordino\.errors\.(\w+): (.*)", last)
+    kind = getattr(errors, found[1], None) if found else None
+    if found and isinstance(kind, type) and issubclass(kind, SordinoError):
+        return kind(found[2])
+    return error

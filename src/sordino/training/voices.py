@@ -1,8 +1,9 @@
 """Further training voices: real recordings whose pitch, vocal-tract length and tempo are changed.
 
-A recogniser learns to tell apart as many voices as it sees, and a few hundred speakers are few. Each copy of
-a speaker is a voice of its own, the same in all of that speaker's utterances. WORLD (Morise et al.,
-2016) analyses the speech; its pitch is scaled and its envelope stretched over frequency.
+A recogniser learns to tell apart as many voices as it sees, and a few hundred speakers are few.
+Each copy of a speaker is a voice of its own, the same in all of that speaker's utterances. WORLD
+(Morise et al., 2016) analyses the speech; its pitch is scaled and its envelope stretched over
+frequency.
 """
 
 from __future__ import annotations
@@ -91,9 +92,7 @@ def revoice(samples: FloatArray, voices: Sequence[Voice]) -> list[FloatArray]:
     try:
         import pyworld
     except ImportError as error:
-        raise UsageError(
-            'further voices need WORLD: pip install "sordino[train]"'
-        ) from error
+        raise UsageError('further voices need WORLD: pip install "sordino[train]"') from error
     pitch, times = pyworld.dio(samples, _RATE, frame_period=_FRAME_MS)
     pitch = pyworld.stonemask(samples, pitch, times, _RATE)
     envelope = pyworld.cheaptrick(samples, pitch, times, _RATE)

@@ -92,7 +92,8 @@ def roc(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> Roc:
         [1.0, 0.5, 0.0, 0.0]
     """
     own, others = sorted_scores(targets, nontargets)
-    at = np.unique(own if own.size <= others.size else others)
+    fewer = own if own.size <= others.size else others
+    at = fewer[np.append(True, fewer[1:] > fewer[:-1])]
     below, beyond = (
         np.stack([np.searchsorted(scores, at, side) for side in ("left", "right")], axis=1).ravel()
         for scores in (own, others)
@@ -150,7 +151,7 @@ def equal_error_rate_convex_hull(targets: npt.ArrayLike, nontargets: npt.ArrayLi
 
     Example:
         >>> equal_error_rate_convex_hull([1.0, 3.0], [0.0, 2.0]).rate
-        0.3333333333333333
+        0.25
     """
     own, others = sorted_scores(targets, nontargets)
     misses, alarms = _corners(own, others)
@@ -198,7 +199,7 @@ def min_dcf(
 
     Example:
         >>> min_dcf([1.0, 3.0], [0.0, 2.0], p_target=0.5)
-        MinDCF(cost=0.5, threshold=3.0)
+        MinDCF(cost=0.5, threshold=1.0)
     """
     if not 0 < p_target < 1:
         raise UsageError(f"p_target is {p_target}; it should lie between 0 and 1")

@@ -85,7 +85,7 @@ class Augmenter:
         ratios = generator.uniform(*chosen.noise_db, size=2)
         gain_db = generator.uniform(-chosen.level_db, chosen.level_db)
         if self._rooms and reverberation < chosen.reverberation:
-            samples = reverberate(samples, self._rooms[generator.integers(len(self._rooms))])
+            samples = reverberate(samples, self._rooms[int(generator.integers(len(self._rooms)))])
         if noise < chosen.noise:
             samples = mix(samples, self._noise(samples.size, generator), ratios[0])
         if babble < chosen.babble:
@@ -112,4 +112,4 @@ class Augmenter:
 def _levelled(samples: FloatArray, gain_db: float) -> FloatArray:
     changed = samples * np.float32(10 ** (gain_db / 20))
     peak = float(np.abs(changed).max())
-    return changed / np.float32(peak) if peak > 1 else changed
+    return np.asarray(changed / np.float32(max(1.0, peak)), dtype=np.float32)

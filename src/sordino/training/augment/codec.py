@@ -18,6 +18,8 @@ _SUBTYPES = {"MP3": "MPEG_LAYER_III", "OGG": "VORBIS", "OPUS": "OPUS"}
 _NARROW = 8000
 _MU = 255.0
 _FULL_SCALE = 0.99
+# libsndfile takes levels up to 1, but its MP3 encoder not 1 itself.
+_HIGHEST_LEVEL = 0.999
 
 
 def telephone(samples: FloatArray, sample_rate: int) -> FloatArray:
@@ -67,7 +69,7 @@ def compress(
         1,
         subtype=_SUBTYPES[format_],
         format="OGG" if format_ == "OPUS" else format_,
-        compression_level=level,
+        compression_level=min(level, _HIGHEST_LEVEL),
     ) as sink:
         sink.write(samples.clip(-_FULL_SCALE, _FULL_SCALE))
     file.seek(0)
@@ -76,5 +78,5 @@ def compress(
 
 
 def _fitted(samples: npt.NDArray[np.floating], length: int) -> FloatArray:
-    cut = samples[:length]
+    cut = samples[:length].clip(-1, 1)
     return np.asarray(np.pad(cut, (0, length - cut.size)), dtype=np.float32)

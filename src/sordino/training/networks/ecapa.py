@@ -8,6 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+Padding = Literal["reflect", "zeros"]
+
 
 @dataclass(frozen=True)
 class EcapaSettings:
@@ -38,7 +40,7 @@ class EcapaSettings:
     squeeze: int = 128
     dimension: int = 192
     stride: int = 1
-    padding: Literal["reflect", "zeros"] = "reflect"
+    padding: Padding = "reflect"
 
 
 class TdnnLayer(nn.Module):
@@ -55,7 +57,7 @@ class TdnnLayer(nn.Module):
         kernel: int,
         dilation: int = 1,
         stride: int = 1,
-        padding: str = "reflect",
+        padding: Padding = "reflect",
     ) -> None:
         super().__init__()
         self.conv = nn.Conv1d(
@@ -79,7 +81,7 @@ class Res2Block(nn.Module):
     """Channels in parts; each part but the first is convolved, after the part before is added."""
 
     def __init__(
-        self, channels: int, kernel: int, dilation: int, scale: int, padding: str
+        self, channels: int, kernel: int, dilation: int, scale: int, padding: Padding
     ) -> None:
         super().__init__()
         width = channels // scale
@@ -120,7 +122,7 @@ class SeRes2Block(nn.Module):
         dilation: int,
         scale: int,
         squeeze: int,
-        padding: str,
+        padding: Padding,
     ) -> None:
         super().__init__()
         self.tdnn1 = TdnnLayer(channels, channels, 1)
@@ -153,9 +155,8 @@ class AttentiveStatistics(nn.Module):
         """Pool over time."""
         mean = frames.mean(dim=2, keepdim=True)
         deviation = _deviation(frames, mean, torch.full_like(frames[:, :1], 1) / frames.shape[2])
-        for_frames, for_statistics = self.tdnn.conv.weight.split(
-            [frames.shape[1], 2 * frames.shape[1]], dim=1
-        )
+        weight, channels = self.tdnn.conv.weight, frames.shape[1]
+        for_frames, for_statistics = weight[:, :channels], weight[:, channels:]
         context = nn.functional.conv1d(
             torch.cat([mean, deviation], dim=1), for_statistics, self.tdnn.conv.bias
         )

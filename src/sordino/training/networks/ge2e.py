@@ -74,4 +74,6 @@ def window_starts(samples: Tensor) -> Tensor:
     covered = samples - last * (_STEP * _HOP)
     enough = (covered >= int(_COVERAGE * _FRAMES * _HOP)).to(last.dtype)
     count = torch.clamp(last + enough, min=1)
-    return torch.arange(count) * _STEP
+    # A tensor, not a number, so that an exported graph counts for each utterance.
+    starts: Tensor = torch.arange(count) * _STEP  # type: ignore[call-overload]
+    return starts

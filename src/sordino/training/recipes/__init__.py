@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from sordino.errors import UsageError
 
 Recipe = TypeVar("Recipe")
+
+_KINDS: Mapping[type, str] = {
+    bool: "true or false",
+    dict: "a section",
+    float: "a number",
+    int: "a whole number",
+    str: "text",
+    tuple: "a list",
+}
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -71,11 +81,9 @@ def fill(kind: type[Recipe], values: Mapping[str, Any], where: str = "recipe") -
     arguments: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
-            raise UsageError(
-                f"{where} has no setting {name!r}; it has {', '.join(sorted(known))}"
-            )
+            raise UsageError(f"{where} has no setting {name!r}; it has {', '.join(sorted(known))}")
         hint = hints[name]
-        if is_dataclass(hint):
+        if isinstance(hint, type) and is_dataclass(hint):
             if not isinstance(value, Mapping):
                 raise UsageError(f"{where}: {name} is a section, not a value")
             arguments[name] = fill(hint, value, name)
@@ -85,13 +93,23 @@ def fill(kind: type[Recipe], values: Mapping[str, Any], where: str = "recipe") -
 
 
 def _converted(value: Any, hint: Any, where: str) -> Any:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    kind = get_origin(hint) or hint
+    if kind is tuple and isinstance(value, list | tuple):
+        return _converted_list(value, get_args(hint), where)
+    if kind is float and type(value) is int:
         return float(value)
-    if isinstance(value, list):
-        return tuple(value)
-    if isinstance(hint, type) and not isinstance(value, hint):
-        raise UsageError(f"{where} is {value!r}; expected {hint.__name__}")
+    # True is an int in Python, but not in a recipe.
+    fits = isinstance(value, kind) and (type(value) is not bool or kind is bool)
+    if not fits or (kind is float and not math.isfinite(value)):
+        raise UsageError(f"{where} is {value!r}; expected {_KINDS.get(kind, kind.__name__)}")
     return value
+
+
+def _converted_list(values: Sequence[Any], hints: Sequence[Any], where: str) -> tuple[Any, ...]:
+    kinds = [hints[0]] * len(values) if hints[-1] is Ellipsis else hints
+    if len(values) != len(kinds):
+        raise UsageError(f"{where} is {list(values)!r}; expected {len(kinds)} values")
+    return tuple(_converted(v, kind, where) for v, kind in zip(values, kinds, strict=True))
 
 
 def _parsed(text: str, where: str) -> dict[str, Any]:
@@ -100,7 +118,7 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        return tomllib.loads(text)
+        return dict(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{where} is not TOML: {error}") from error
 

@@ -171,7 +171,7 @@ def read_crop(utterance: Utterance, sample_rate: int, length: int, where: float)
         try:
             with soundfile.SoundFile(utterance.path) as file:
                 if file.samplerate == sample_rate and file.seekable():
-                    file.seek(int(where * max(0, file.frames - length + 1)))
+                    file.seek(_first(file.frames, length, where))
                     block = file.read(length, dtype="float32", always_2d=True)
                     return _sound(block.mean(axis=1), utterance)
         except soundfile.LibsndfileError:
@@ -181,7 +181,7 @@ def read_crop(utterance: Utterance, sample_rate: int, length: int, where: float)
     mono = recording.samples.mean(axis=0)
     if recording.sample_rate != sample_rate:
         mono = soxr.resample(mono, recording.sample_rate, sample_rate)
-    first = int(where * max(0, mono.size - length + 1))
+    first = _first(mono.size, length, where)
     return _sound(mono[first : first + length], utterance)
 
 
@@ -193,6 +193,11 @@ def repeated(samples: FloatArray, length: int) -> FloatArray:
         [1.0, 2.0, 1.0, 2.0, 1.0]
     """
     return np.resize(samples, length)
+
+
+def _first(samples: int, length: int, where: float) -> int:
+    room = max(0, samples - length)
+    return min(int(where * (room + 1)), room)
 
 
 def _sound(samples: npt.NDArray[np.float32], utterance: Utterance) -> FloatArray:

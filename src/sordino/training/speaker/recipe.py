@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,23 +104,58 @@ class SpeakerRecipe:
     validate_every: int = 1000
 
     def __post_init__(self) -> None:
-        shortest, longest = self.data.crop_seconds
-        optimisation = self.optimisation
-        for wrong, what in (
-            (not 0 < self.data.validation < 1, "data.validation is a share between 0 and 1"),
-            (not 0.3 <= shortest <= longest, "data.crop_seconds are two lengths of 0.3 s or more"),
-            (any(not 0.5 <= s <= 2 for s in self.data.speeds), "data.speeds lie between 0.5 and 2"),
-            (optimisation.steps < 1, "optimisation.steps is 1 or more"),
-            (optimisation.batch < 2, "optimisation.batch is 2 or more"),
-            (self.validate_every < 1, "validate_every is 1 or more"),
-            (bool(self.teacher.encoder) != (self.teacher.weight > 0), "a teacher has a weight"),
-            (
-                bool(self.teacher.encoder and self.data.speeds),
-                "a teacher does not know other speeds; use voices.tempo",
-            ),
+        for right, what in (
+            *self._of_data(),
+            *self._of_effects(),
+            *self._of_optimisation(),
+            (self.validate_every >= 1, "validate_every is 1 or more"),
         ):
-            if wrong:
+            if not right:
                 raise UsageError(f"recipe {self.name}: {what}")
+
+    def _of_data(self) -> Iterator[tuple[bool, str]]:
+        data, voices = self.data, self.voices
+        shortest, longest = data.crop_seconds
+        speeds = {1.0, *data.speeds}
+        yield 0 < data.validation < 1, "data.validation is a share between 0 and 1"
+        yield 0.3 <= shortest <= longest, "data.crop_seconds are two lengths of 0.3 s or more"
+        yield all(0.5 <= speed <= 2 for speed in speeds), "data.speeds lie between 0.5 and 2"
+        yield len(speeds) == 1 + len(data.speeds), "data.speeds differ from each other and from 1"
+        yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"
+        yield voices.copies >= 0, "voices.copies is 0 or more"
+        deviations = (voices.pitch, voices.tract, voices.tempo)
+        yield min(deviations) >= 0, "voices.pitch, .tract and .tempo are 0 or more"
+
+    def _of_effects(self) -> Iterator[tuple[bool, str]]:
+        chosen = self.augmentation
+        for name in ("reverberation", "noise", "babble", "telephone", "lossy"):
+            share = getattr(chosen, name)
+            yield 0 <= share <= 1, f"augmentation.{name} is a share from 0 to 1"
+        yield chosen.rooms >= 0, "augmentation.rooms is 0 or more"
+        yield chosen.noise_db[0] <= chosen.noise_db[1], "augmentation.noise_db are low and high"
+        yield chosen.level_db >= 0, "augmentation.level_db is 0 or more"
+
+    def _of_optimisation(self) -> Iterator[tuple[bool, str]]:
+        wanted, teacher = self.optimisation, self.teacher
+        yield wanted.steps >= 1, "optimisation.steps is 1 or more"
+        yield wanted.batch >= 2, "optimisation.batch is 2 or more"
+        yield wanted.learning_rate > 0, "optimisation.learning_rate is more than 0"
+        yield wanted.warmup >= 0, "optimisation.warmup is 0 or more"
+        yield wanted.weight_decay >= 0, "optimisation.weight_decay is 0 or more"
+        yield 0 <= wanted.margin < 1.5, "optimisation.margin lies between 0 and 1.5"
+        yield wanted.scale > 0, "optimisation.scale is more than 0"
+        yield bool(teacher.encoder) == (teacher.weight > 0), "a teacher has a weight"
+        yield 0 <= teacher.shrinkage <= 1, "teacher.shrinkage lies between 0 and 1"
+        weights = (wanted.classification_weight, teacher.weight)
+        yield (
+            min(weights) >= 0,
+            "optimisation.classification_weight and teacher.weight are 0 or more",
+        )
+        yield max(weights) > 0, "nothing is learned: the weights of both losses are 0"
+        yield (
+            not (teacher.encoder and self.data.speeds),
+            "a teacher does not know other speeds; use voices.tempo",
+        )
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> SpeakerRecipe:

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from sordino.corpus.corpus import Corpus
 from sordino.corpus.utterance import Utterance
-from sordino.errors import OutputError, UsageError
+from sordino.errors import AudioError, OutputError, UsageError
 from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.reverberation import simulate_rooms
-from sordino.training.launch import Hardware, is_first, launch
+from sordino.training.launch import (
+    LOSS_SCALING,
+    Hardware,
+    is_first,
+    launch,
+    started_by_launcher,
+)
 from sordino.training.networks.encoder import build_encoder, dimension_of
 from sordino.training.schedule import warm_cosine
 from sordino.training.speaker.data import Batch, Crops, StepSampler, collate, read_crop
 from sordino.training.speaker.recipe import SpeakerRecipe
+from sordino.training.speaker.record import CHECKPOINT, LOG, Log, settle
 from sordino.training.speaker.task import Losses, SpeakerTask
 from sordino.training.speaker.teacher import teacher_targets
 from sordino.training.speaker.validation import hold_out, thinned, validation_error
 from sordino.training.voices import make_voices
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
 SAMPLE_RATE = 16000
-CHECKPOINT = "checkpoint.ckpt"
-LOG = "log.csv"
-RECIPE = "recipe.json"
-LOG_FIELDS = ("step", "total", "classification", "distillation", "learning_rate", "eer")
 
 _MOST_VALIDATION = 2000
 _LONGEST_GRADIENT = 5.0
+_NO_NUMBER = "the loss is no number any more; lower optimisation.learning_rate"
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -59,7 +61,7 @@ class Prepared:
         rooms: impulse responses.
         noises: recordings of noise.
         keep_every: steps between two checkpoints.
-        workers: processes that prepare crops, for each device.
+        hardware: what may be used.
         quiet: whether progress is not shown.
     """
 
@@ -71,7 +73,7 @@ class Prepared:
     rooms: tuple[FloatArray, ...]
     noises: tuple[Utterance, ...]
     keep_every: int
-    workers: int
+    hardware: Hardware
     quiet: bool
 
 
@@ -80,7 +82,7 @@ def train_speaker(
     corpus: Corpus,
     folder: Path,
     *,
-    hardware: Hardware = Hardware(),
+    hardware: Hardware | None = None,
     resume: bool = False,
     noises: Sequence[Path] = (),
     keep_every: int = 500,
@@ -93,7 +95,7 @@ def train_speaker(
         recipe: what to do.
         corpus: speech of at least a few speakers.
         folder: of the run: checkpoint, log, TensorBoard curves, further voices.
-        hardware: devices and precision.
+        hardware: devices and precision; None for one device.
         resume: go on from the folder's checkpoint, with the same recipe and data.
         noises: recordings of noise to mix in.
         keep_every: steps between two checkpoints.
@@ -104,21 +106,31 @@ def train_speaker(
         The trained encoder, in evaluation mode.
 
     Raises:
-        UsageError: the folder holds a run and `resume` is not set, or one of another recipe.
+        UsageError: the recipe or the hardware will not do, the folder holds a run and `resume` is
+            not set, or one of another recipe or other data.
+        AudioError: a recording cannot be read.
         OutputError: the loss is no number any more.
     """
-    _settle_folder(recipe, folder, resume=resume)
-    prepared = prepare(
+    hardware = hardware or Hardware()
+    _check(recipe, corpus, hardware)
+    begin = partial(settle, recipe, corpus, noises, folder, resume=resume)
+    ready = partial(
+        prepare,
         recipe,
         corpus,
         folder,
         noises=noises,
         keep_every=keep_every,
-        workers=hardware.workers,
+        hardware=hardware,
         jobs=jobs,
         quiet=quiet,
     )
-    launch(hardware, folder / "curves", learn, prepared)
+    curves = folder / "curves"
+    if started_by_launcher() or hardware.nodes > 1:
+        launch(hardware, curves, prepare_and_learn, begin, ready)
+    else:
+        begin()
+        launch(hardware, curves, learn, ready())
     return trained_encoder(recipe, folder)
 
 
@@ -143,7 +155,7 @@ def prepare(
     *,
     noises: Sequence[Path],
     keep_every: int,
-    workers: int,
+    hardware: Hardware,
     jobs: int,
     quiet: bool,
 ) -> Prepared:
@@ -177,27 +189,43 @@ def prepare(
         rooms=tuple(rooms),
         noises=tuple(Utterance(str(noise), noise, "noise") for noise in noises),
         keep_every=keep_every,
-        workers=workers,
+        hardware=hardware,
         quiet=quiet,
     )
+
+
+def prepare_and_learn(
+    fabric: Fabric, begin: Callable[[], None], ready: Callable[[], Prepared]
+) -> None:
+    """`learn` in processes that have no common parent: the first makes what the others find."""
+    with fabric.rank_zero_first():
+        if is_first(fabric):
+            begin()
+        prepared = ready()
+    learn(fabric, prepared)
 
 
 def learn(fabric: Fabric, prepared: Prepared) -> None:
     """The loop, in each process."""
     recipe, wanted = prepared.recipe, prepared.recipe.optimisation
     crops = _crops(prepared)
-    fabric.seed_everything(recipe.data.seed, verbose=False)
+    _seed(recipe.data.seed, 0, 0)
     task = SpeakerTask(
         recipe, crops.classes, 0 if prepared.targets is None else prepared.targets.shape[1]
     )
     if fabric.world_size > 1 and fabric.device.type == "cuda":
-        task = nn.SyncBatchNorm.convert_sync_batchnorm(task)
+        task = nn.SyncBatchNorm.convert_sync_batchnorm(task)  # type: ignore[no-untyped-call]
     optimizer = torch.optim.AdamW(
         task.parameters(), lr=wanted.learning_rate, weight_decay=wanted.weight_decay
     )
     wrapped, optimizer = fabric.setup(task, optimizer)
     checkpoint = prepared.folder / CHECKPOINT
-    state: dict[str, Any] = {"task": wrapped, "optimizer": optimizer, "step": 0}
+    state: dict[str, Any] = {
+        "task": wrapped,
+        "optimizer": optimizer,
+        "precision": fabric.strategy.precision,
+        "step": 0,
+    }
     if checkpoint.exists():
         fabric.load(checkpoint, state)
     loader = DataLoader(
@@ -209,10 +237,11 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
             rank=fabric.global_rank,
             processes=fabric.world_size,
         ),
-        num_workers=prepared.workers,
+        num_workers=prepared.hardware.workers,
         collate_fn=collate,
     )
     first = is_first(fabric)
+    scaled = prepared.hardware.precision == LOSS_SCALING
     with Log(prepared.folder / LOG, state["step"], active=first) as log:
         bar = tqdm(
             total=wanted.steps,
@@ -225,8 +254,9 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
             rate = wanted.learning_rate * warm_cosine(
                 state["step"], warmup=wanted.warmup, steps=wanted.steps
             )
-            losses = _update(fabric, wrapped, optimizer, batch, rate)
             state["step"] += 1
+            _seed(recipe.data.seed, state["step"], fabric.global_rank)
+            losses = _update(fabric, wrapped, optimizer, batch, rate, scaled=scaled)
             row = _row(fabric, state["step"], losses, rate)
             last = state["step"] == wanted.steps
             if first and (state["step"] % recipe.validate_every == 0 or last):
@@ -235,66 +265,29 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
                 )
                 if error is not None:
                     row["eer"] = error
+            # Before the checkpoint: on resuming, a line too many goes, one too few would not come.
+            log.write(row)
             if state["step"] % prepared.keep_every == 0 or last:
                 _keep(fabric, checkpoint, state)
-            log.write(row)
             fabric.log_dict(
                 {name: value for name, value in row.items() if name != "step"}, step=state["step"]
             )
             bar.set_postfix({"loss": f"{row['total']:.3f}"}, refresh=False)
             bar.update()
         bar.close()
+    fabric.logger.finalize("success")
 
 
-class Log:
-    """A CSV file with a line for each step; on resuming, later lines than the checkpoint's go.
-
-    Args:
-        path: of the file.
-        step: what has been done.
-        active: whether this process writes.
-    """
-
-    def __init__(self, path: Path, step: int, *, active: bool) -> None:
-        self._active = active
-        if not active:
-            return
-        kept = []
-        if step and path.exists():
-            with path.open(newline="") as file:
-                kept = [row for row in csv.DictReader(file) if int(row["step"]) <= step]
-        self._file = path.open("w", newline="")
-        self._writer = csv.DictWriter(self._file, LOG_FIELDS)
-        self._writer.writeheader()
-        self._writer.writerows(kept)
-
-    def write(self, row: dict[str, float]) -> None:
-        """Add a step."""
-        if self._active:
-            self._writer.writerow(row)
-            self._file.flush()
-
-    def __enter__(self) -> Log:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._active:
-            self._file.close()
-
-
-def _settle_folder(recipe: SpeakerRecipe, folder: Path, *, resume: bool) -> None:
-    described = json.loads(json.dumps(asdict(recipe)))
-    written = folder / RECIPE
-    if written.exists():
-        if not resume:
-            raise UsageError(f"{folder} holds a run; go on with --resume or name another folder")
-        if json.loads(written.read_text()) != described:
-            raise UsageError(f"{folder} holds a run of another recipe; name another folder")
-        return
-    if resume:
-        raise UsageError(f"{folder} holds no run that could be resumed")
-    folder.mkdir(parents=True, exist_ok=True)
-    written.write_text(json.dumps(described, indent=2) + "\n")
+def _check(recipe: SpeakerRecipe, corpus: Corpus, hardware: Hardware) -> None:
+    """Refuse at once what would fail after hours of preparation."""
+    batch = recipe.optimisation.batch
+    if batch % hardware.processes or batch // hardware.processes < 2:
+        raise UsageError(
+            f"a batch of {batch} cannot be shared by {hardware.processes} processes evenly, with 2"
+            " crops or more for each; set optimisation.batch"
+        )
+    hold_out(corpus, recipe.data.validation, recipe.data.seed)
+    build_encoder(recipe.network)
 
 
 def _crops(prepared: Prepared) -> Crops:
@@ -328,36 +321,57 @@ class Noises:
 
 
 def _on_device(loader: DataLoader[Any], fabric: Fabric) -> Iterator[Batch]:
-    for batch in loader:
-        yield Batch(
-            batch.waves.to(fabric.device),
-            batch.speakers.to(fabric.device),
-            batch.targets.to(fabric.device),
-        )
+    try:
+        for batch in loader:
+            yield Batch(
+                batch.waves.to(fabric.device),
+                batch.speakers.to(fabric.device),
+                batch.targets.to(fabric.device),
+            )
+    except AudioError as error:
+        # From a worker it comes with that process's traceback in its text.
+        raise AudioError(str(error).strip().rpartition("AudioError: ")[2]) from error
+
+
+def _seed(seed: int, step: int, rank: int) -> None:
+    """What a network draws (dropout) is a function of the step, as the crops are."""
+    number = int(np.random.SeedSequence([seed, step, rank]).generate_state(1)[0])
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
 
 
 def _update(
-    fabric: Fabric, task: nn.Module, optimizer: torch.optim.Optimizer, batch: Batch, rate: float
+    fabric: Fabric,
+    task: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    rate: float,
+    *,
+    scaled: bool,
 ) -> Losses:
     for group in optimizer.param_groups:
         group["lr"] = rate
     task.train()
     losses: Losses = task(batch.waves, batch.speakers, batch.targets)
     if not torch.isfinite(losses.total):
-        raise OutputError("the loss is no number any more; lower optimisation.learning_rate")
+        raise OutputError(_NO_NUMBER)
     optimizer.zero_grad()
     fabric.backward(losses.total)
-    fabric.clip_gradients(task, optimizer, max_norm=_LONGEST_GRADIENT)
+    norm = fabric.clip_gradients(
+        task, optimizer, max_norm=_LONGEST_GRADIENT, error_if_nonfinite=False
+    )
+    # A scaled loss may let gradients overflow: that step is left out, and the scale lowered.
+    if not scaled and norm is not None and not torch.isfinite(norm):
+        raise OutputError(_NO_NUMBER)
     optimizer.step()
     return losses
 
 
 def _row(fabric: Fabric, step: int, losses: Losses, rate: float) -> dict[str, float]:
-    means = fabric.all_reduce(
-        torch.stack([losses.total, losses.classification, losses.distillation]).detach()
-    )
-    names = ("total", "classification", "distillation")
-    values = dict(zip(names, means.tolist(), strict=True))
+    means = fabric.all_reduce(torch.stack(losses).detach())
+    assert isinstance(means, torch.Tensor)
+    values = dict(zip(Losses._fields, means.tolist(), strict=True))
     return {"step": step, **values, "learning_rate": rate}
 
 

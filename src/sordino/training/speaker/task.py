@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from sordino.training.losses import AamSoftmax, distillation_loss
@@ -56,6 +57,11 @@ class SpeakerTask(nn.Module):
     def forward(self, waves: Tensor, speakers: Tensor, targets: Tensor) -> Losses:
         """The losses of a batch (see `data.Batch`)."""
         vectors = self.encoder(waves)
+        # Angles need more than 16 bits, whatever the products before them do with.
+        with torch.autocast(vectors.device.type, enabled=False):
+            return self._losses(vectors.float(), speakers, targets)
+
+    def _losses(self, vectors: Tensor, speakers: Tensor, targets: Tensor) -> Losses:
         classification = self.head(vectors, speakers)
         distillation = (
             distillation_loss(self.to_teacher(vectors), targets)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.corpus.utterance import Utterance
+from sordino.errors import AudioError
 from sordino.speaker.base import SpeakerEncoder
 from sordino.speaker.scoring.lda import fit_wccn
 from sordino.speaker.scoring.projection import Projection
@@ -23,13 +24,13 @@ def teacher_targets(
     dimension: int,
     shrinkage: float,
     cache: Path,
-    tick: Callable[[], None] = lambda: None,
+    tick: Callable[[], object] = lambda: None,
 ) -> FloatArray:
     """The vectors that an encoder is to learn, one for each utterance.
 
     The teacher's vectors are centred and normalised by their covariance within speakers. Where they
-    have more dimensions than wanted, those along which they differ most remain. Cosines between targets
-    then tell speakers apart better than cosines between the teacher's own vectors.
+    have more dimensions than wanted, those along which they differ most remain. Cosines between
+    targets then tell speakers apart better than cosines between the teacher's own vectors.
 
     Args:
         encoder: the teacher.
@@ -41,6 +42,9 @@ def teacher_targets(
 
     Returns:
         Unit vectors, shape (utterances, at most dimension).
+
+    Raises:
+        AudioError: an utterance cannot be read or embedded; the message starts with its path.
     """
     vectors = _vectors(encoder, utterances, cache, tick)
     labels = [utterance.speaker for utterance in utterances]
@@ -58,7 +62,7 @@ def _vectors(
     encoder: SpeakerEncoder,
     utterances: Sequence[Utterance],
     cache: Path,
-    tick: Callable[[], None],
+    tick: Callable[[], object],
 ) -> FloatArray:
     known: dict[str, FloatArray] = {}
     if cache.exists():
@@ -68,9 +72,11 @@ def _vectors(
     rows = []
     for utterance in utterances:
         row = known.get(utterance.id)
-        rows.append(encoder.embed(utterance.read()) if row is None else row)
+        rows.append(_vector(encoder, utterance) if row is None else row)
         tick()
     vectors = np.stack(rows)
+    if all(utterance.id in known for utterance in utterances):
+        return vectors
     part = cache.with_suffix(".part.npz")
     np.savez(
         part,
@@ -80,3 +86,11 @@ def _vectors(
     )
     part.replace(cache)
     return vectors
+
+
+def _vector(encoder: SpeakerEncoder, utterance: Utterance) -> FloatArray:
+    recording = utterance.read()
+    try:
+        return encoder.embed(recording)
+    except AudioError as error:
+        raise AudioError(f"{utterance.path}: {error}") from error

@@ -26,8 +26,8 @@ _LONGEST_SECONDS = 10.0
 def hold_out(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
     """Part a corpus by speakers into training and validation.
 
-    The share is taken from each collection and sex, by a hash of the speaker's id: adding
-    speakers moves none of the others.
+    The share is taken from each collection and sex, by a hash of the speaker's id: another order of
+    the utterances changes nothing, and each speaker that is added moves at most one other.
 
     Args:
         corpus: at least two speakers.
