@@ -114,13 +114,13 @@ def test_what_the_bundle_says(bundles):
 
 def test_metadata_may_say_more(tmp_path):
     more = {**METADATA, "minimum_samples": 8000, "training": {"steps": 3}}
-    bundle = write_encoder(tmp_path / "m", built("ecapa"), NETWORKS["ecapa"], more, "# M")
+    bundle = write_encoder(tmp_path / "m", built("xvector"), NETWORKS["xvector"], more, "# M")
     assert bundle.metadata["minimum_samples"] == 8000
     assert bundle.metadata["training"] == {"steps": 3}
 
 
 def test_a_bundle_is_replaced_only_when_asked(tmp_path):
-    arguments = (built("ecapa"), NETWORKS["ecapa"], METADATA, "# M")
+    arguments = (built("xvector"), NETWORKS["xvector"], METADATA, "# M")
     write_encoder(tmp_path / "m", *arguments)
     with pytest.raises(OutputError):
         write_encoder(tmp_path / "m", *arguments)
@@ -128,16 +128,16 @@ def test_a_bundle_is_replaced_only_when_asked(tmp_path):
 
 
 def test_a_graph_that_differs_is_not_written(tmp_path, monkeypatch):
-    other = randomize(build_encoder(NETWORKS["ecapa"]), seed=9)
+    other = randomize(build_encoder(NETWORKS["xvector"]), seed=9)
     graph = onnx_graph(other)
     monkeypatch.setattr(export, "onnx_graph", lambda encoder: graph)
     with pytest.raises(OutputError, match="does not give what the network gives"):
-        write_encoder(tmp_path / "m", built("ecapa"), NETWORKS["ecapa"], METADATA, "# M")
+        write_encoder(tmp_path / "m", built("xvector"), NETWORKS["xvector"], METADATA, "# M")
     assert not (tmp_path / "m").exists()
 
 
 def test_the_graph_takes_and_gives_what_the_contract_says():
-    model = onnx.load_from_string(onnx_graph(built("ecapa")))
+    model = onnx.load_from_string(onnx_graph(built("xvector")))
     onnx.checker.check_model(model)
     (wave,), (vector,) = model.graph.input, model.graph.output
     assert (wave.name, vector.name) == ("wave", "vector")

@@ -113,8 +113,13 @@ def load_network(bundle: Bundle) -> nn.Module:
         if item.key == _ALIASES:
             stored |= {name: stored[kept] for name, kept in json.loads(item.value).items()}
     state = encoder.state_dict()
-    for name in state:
+    for name, value in state.items():
         if name in stored:
+            if stored[name].shape != tuple(value.shape):
+                raise UsageError(
+                    f"model {bundle.name}: its graph has {name} of shape {stored[name].shape};"
+                    f" its network expects {tuple(value.shape)}"
+                )
             state[name] = torch.from_numpy(stored[name].copy())
         elif not name.endswith("num_batches_tracked"):
             raise UsageError(f"model {bundle.name}: its graph has no weights named {name}")

@@ -37,6 +37,7 @@ class VoiceSettings:
 
     Attributes:
         copies: further voices for each speaker.
+        share: how many of the crops are of further voices, 0 to 1.
         pitch: standard deviation of the pitch ratio (0.25: a quarter octave).
         tract: standard deviation of the formants' ratio, beside the part that goes with pitch.
         tract_with_pitch: how much of the pitch change the formants follow (0 to 1).
@@ -44,6 +45,7 @@ class VoiceSettings:
     """
 
     copies: int = 0
+    share: float = 0.5
     pitch: float = 0.3
     tract: float = 0.09
     tract_with_pitch: float = 0.25

@@ -65,6 +65,20 @@ def test_a_damaged_archive(tmp_path):
         read_tensors(tmp_path / "z.pt", "z")
 
 
+def test_single_wrong_bytes(tmp_path):
+    """Never anything but what was kept, other numbers, or a clear error."""
+    torch.save({"a": torch.zeros(3)}, tmp_path / "x.pt", _use_new_zipfile_serialization=False)
+    data = (tmp_path / "x.pt").read_bytes()
+    failed = 0
+    for place in range(0, len(data), 2):
+        (tmp_path / "x.pt").write_bytes(data[:place] + b"h" + data[place + 1 :])
+        try:
+            read_tensors(tmp_path / "x.pt", "x")
+        except UsageError:
+            failed += 1
+    assert failed > len(data) / 8
+
+
 def test_tensors_without_names(tmp_path):
     torch.save([torch.zeros(2)], tmp_path / "x.pt")
     with pytest.raises(UsageError, match="x: holds list; expected named tensors"):

@@ -97,8 +97,9 @@ def build_ssl_ecapa(network: Mapping[str, Any]) -> SslEcapa:
         >>> config = {"model_type": "hubert", "hidden_size": 32, "num_hidden_layers": 2,
         ...           "num_attention_heads": 2, "intermediate_size": 64}
         >>> sizes = {"channels": 64, "aggregated": 96}
-        >>> encoder = build_ssl_ecapa({"ssl": {"config": config}, "sizes": sizes}).eval()
-        >>> encoder(torch.zeros(2, 8000)).shape
+        >>> network = {"ssl": {"config": config}, "sizes": sizes}
+        >>> encoder = build_ssl_ecapa(network).eval()  # doctest: +SKIP
+        >>> encoder(torch.zeros(2, 8000)).shape  # doctest: +SKIP
         torch.Size([2, 192])
     """
     chosen = dict(network.get("ssl", {}))

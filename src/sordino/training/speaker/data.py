@@ -50,6 +50,9 @@ class Crops(Dataset[tuple[Tensor, int, Tensor]]):
         batch: crops in a step.
         seed: decides which crops.
         targets: the teacher's vector of each utterance, shape (utterances, dimension), or None.
+        real: how many utterances, from the first, are real speech; the others are further voices,
+            of speakers of their own. None for all.
+        further_share: how many of the crops are of further voices, 0 to 1.
     """
 
     def __init__(
@@ -62,6 +65,8 @@ class Crops(Dataset[tuple[Tensor, int, Tensor]]):
         batch: int,
         seed: int,
         targets: FloatArray | None,
+        real: int | None = None,
+        further_share: float = 0.0,
     ) -> None:
         self._utterances = utterances
         self._rate = sample_rate
@@ -75,6 +80,9 @@ class Crops(Dataset[tuple[Tensor, int, Tensor]]):
         self._of_speaker: list[list[int]] = [[] for _ in names]
         for index, utterance in enumerate(utterances):
             self._of_speaker[number[utterance.speaker]].append(index)
+        self._real_speakers = [number[name] for name in sorted({u.speaker for u in utterances[:real]})]
+        self._further_speakers = sorted(set(number.values()) - set(self._real_speakers))
+        self._further_share = further_share if self._further_speakers else 0.0
         self.augmenter: Augmenter | None = None
 
     @property
@@ -90,7 +98,8 @@ class Crops(Dataset[tuple[Tensor, int, Tensor]]):
     def __getitem__(self, number: int) -> tuple[Tensor, int, Tensor]:
         step, place = divmod(number, self._batch)
         generator = np.random.default_rng([self._seed, 3, step, place])
-        speaker = int(generator.integers(len(self._of_speaker)))
+        further = generator.random() < self._further_share
+        speaker = int(generator.choice(self._further_speakers if further else self._real_speakers))
         speed = int(generator.integers(len(self._speeds)))
         index = int(generator.choice(self._of_speaker[speaker]))
         samples = self._crop(index, self.length_of(step), self._speeds[speed], generator)

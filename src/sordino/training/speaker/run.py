@@ -55,7 +55,8 @@ class Prepared:
     Attributes:
         recipe: what to do.
         folder: of the run.
-        training: utterances to hear, further voices among them.
+        training: utterances to hear: real speech, then further voices.
+        real: how many of them are real speech.
         validation: utterances of other speakers.
         targets: the teacher's vectors for the training utterances, or None.
         rooms: impulse responses.
@@ -68,6 +69,7 @@ class Prepared:
     recipe: SpeakerRecipe
     folder: Path
     training: tuple[Utterance, ...]
+    real: int
     validation: tuple[Utterance, ...]
     targets: FloatArray | None
     rooms: tuple[FloatArray, ...]
@@ -184,6 +186,7 @@ def prepare(
         recipe=recipe,
         folder=folder,
         training=heard,
+        real=len(training),
         validation=tuple(thinned(validation.utterances, _MOST_VALIDATION, seed)),
         targets=targets,
         rooms=tuple(rooms),
@@ -300,6 +303,8 @@ def _crops(prepared: Prepared) -> Crops:
         batch=recipe.optimisation.batch,
         seed=recipe.data.seed,
         targets=prepared.targets,
+        real=prepared.real,
+        further_share=recipe.voices.share,
     )
     noises = Noises(prepared.noises) if prepared.noises else None
     crops.augmenter = Augmenter(

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+# ruff: noqa: E402
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is in the extra train, not installed")
+
+from torch import nn
+from torch.nn.functional import cosine_similarity
+
+from sordino.training.speaker.task import SpeakerTask
+from tests.talkers import tiny_recipe
+
+WAVES = 0.1 * torch.randn(4, 8000, generator=torch.Generator().manual_seed(0))
+SPEAKERS = torch.tensor([0, 1, 2, 0])
+
+
+def task(target_dimension: int, **sections) -> SpeakerTask:
+    torch.manual_seed(0)
+    return SpeakerTask(tiny_recipe(**sections), 3, target_dimension).eval()
+
+
+def test_without_a_teacher_the_loss_is_that_of_the_classes():
+    made = task(0)
+    losses = made(WAVES, SPEAKERS, torch.zeros(4, 0))
+    vectors = made.encoder(WAVES)
+    assert losses.classification == made.head(vectors, SPEAKERS)
+    assert losses.total == losses.classification
+    assert losses.distillation == 0
+
+
+def test_losses_are_weighed():
+    sections = {
+        "teacher": {"encoder": "x", "weight": 3.0},
+        "optimisation": {"classification_weight": 0.5},
+    }
+    targets = torch.randn(4, 24)
+    made = task(24, **sections)
+    losses = made(WAVES, SPEAKERS, targets)
+    expected = 1 - cosine_similarity(made.encoder(WAVES), targets).mean()
+    assert losses.distillation.item() == pytest.approx(expected.item(), abs=1e-6)
+    assert isinstance(made.to_teacher, nn.Identity)
+    total = 0.5 * losses.classification + 3 * losses.distillation
+    assert losses.total.item() == pytest.approx(total.item(), rel=1e-6)
+
+
+def test_layer_comes_between_where_dimensions_differ():
+    made = task(7, teacher={"encoder": "x", "weight": 1.0})
+    losses = made(WAVES, SPEAKERS, torch.randn(4, 7))
+    losses.total.backward()
+    assert made.to_teacher.weight.shape == (7, 24)
+    assert made.to_teacher.weight.grad.abs().sum() > 0
+
+
+def test_angles_are_computed_in_32_bits_whatever_comes_before():
+    made = task(24, teacher={"encoder": "x", "weight": 1.0})
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        losses = made(WAVES, SPEAKERS, torch.randn(4, 24))
+        vectors = made.encoder(WAVES)
+    assert vectors.dtype == torch.bfloat16
+    assert {loss.dtype for loss in losses} == {torch.float32}
+    assert losses.classification == made.head(vectors.float(), SPEAKERS)
