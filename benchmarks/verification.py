@@ -255,7 +255,9 @@ def report(
     for encoder in encoders[1:]:
         ratio = error(clean[encoder.name], test, chosen) / first
         yield ""
-        yield f"Over all trials {encoder.name} has {ratio:.2f} times the error of {encoders[0].name}."
+        yield (
+            f"Over all trials {encoder.name} has {ratio:.2f} times the error of {encoders[0].name}."
+        )
     yield ""
     yield f"With pink noise {NOISE_DB:g} dB below the speech in the utterances that are tried:"
     yield ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import json
 
 import numpy as np

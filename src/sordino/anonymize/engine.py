@@ -29,10 +29,10 @@ from sordino.anonymize.record import (
     write_record,
 )
 from sordino.anonymize.settings import Settings
-from sordino.workers import Advance, map_jobs
 from sordino.audio.formats import FORMATS
 from sordino.errors import OutputError, UsageError
 from sordino.version import __version__
+from sordino.workers import Advance, map_jobs
 
 Mode = Literal["new", "resume", "overwrite"]
 Report = Callable[[Entry, Task], None]

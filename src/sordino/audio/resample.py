@@ -71,9 +71,7 @@ def resample_blocks(
             yield output
 
 
-def resample(
-    samples: npt.NDArray[np.floating], source_rate: int, target_rate: int
-) -> FloatArray:
+def resample(samples: npt.NDArray[np.floating], source_rate: int, target_rate: int) -> FloatArray:
     """Resample a whole signal; see `resample_blocks`.
 
     Args:

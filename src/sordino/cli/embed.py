@@ -109,8 +109,8 @@ def run(options: argparse.Namespace) -> int:
 def _embedded(
     tasks: tuple[Task, ...], encoder: SpeakerEncoder, jobs: int | None, work: Path
 ) -> tuple[list[tuple[Task, Vector]], list[tuple[Task, str]], float]:
-    from sordino.workers import map_jobs
     from sordino.speaker.vectors_jobs import attempt
+    from sordino.workers import map_jobs
 
     done: list[tuple[Task, Vector]] = []
     failed: list[tuple[Task, str]] = []

@@ -42,9 +42,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add = speaker.add_argument
     add("data", type=path, metavar="DATA", help="speech with speakers")
-    add(
-        "-o", "--output", type=path, required=True, metavar="RUN", help="folder for the whole run"
-    )
+    add("-o", "--output", type=path, required=True, metavar="RUN", help="folder for the whole run")
     add(
         "--recipe",
         default="f-ecapa",

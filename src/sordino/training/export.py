@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import warnings
@@ -51,6 +52,7 @@ def write_encoder(
         OutputError: the folder exists or cannot be written, or the exported graph does not give
             what the network gives.
     """
+    encoder = copy.deepcopy(encoder).cpu().eval()
     graph = onnx_graph(encoder)
     dimension = _check(graph, encoder, int(metadata["sample_rate"]))
     described = {
@@ -60,16 +62,14 @@ def write_encoder(
         "network": self_contained(network, encoder),
         **metadata,
     }
-    return write_bundle(
-        path, described, {GRAPH: graph, "CARD.md": card.encode()}, replace=replace
-    )
+    return write_bundle(path, described, {GRAPH: graph, "CARD.md": card.encode()}, replace=replace)
 
 
 def onnx_graph(encoder: nn.Module) -> bytes:
     """An encoder as an ONNX graph from `wave` to `vector`, for any batch and length."""
     example = torch.zeros(2, 24000)
     file = io.BytesIO()
-    encoder = encoder.cpu().eval()
+    encoder = copy.deepcopy(encoder).cpu().eval()
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         # The exporter warns of tracing and of its own retirement; the graph is checked below.
         warnings.simplefilter("ignore")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +80,8 @@ def launch(
         raise UsageError(f"this hardware cannot be used: {error}") from error
     try:
         if several:
-            fabric.launch(function, *arguments)
+            # Fabric would take arguments apart in search of networks, and refuse frozen classes.
+            fabric.launch(partial(_call, function, arguments))
         else:
             function(fabric, *arguments)
     except ProcessRaisedException as error:
@@ -99,6 +101,10 @@ def is_first(fabric: Fabric) -> bool:
 def first_process() -> bool:
     """The same before and after `launch`: false in all but one of a launcher's processes."""
     return not getattr(rank_zero_only, "rank", 0)
+
+
+def _call(function: Callable[..., Any], arguments: tuple[object, ...], fabric: Fabric) -> None:
+    function(fabric, *arguments)
 
 
 class _Mixed(MixedPrecision):

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 class AamSoftmax(nn.Module):
     """Additive angular margin softmax (Deng et al., CVPR 2019, Eq. 3).
 
-    The angle between a vector and its own class is made larger by the margin before the softmax over
-    scaled cosines. Where the angle would pass 180 degrees, the cosine goes on falling in a straight line.
+    The angle between a vector and its own class is made larger by the margin before the softmax
+    over scaled cosines. Where the angle would pass 180 degrees, the cosine goes on falling in a
+    straight line.
 
     Args:
         dimension: of the vectors.
@@ -58,7 +59,7 @@ def distillation_loss(vectors: Tensor, targets: Tensor) -> Tensor:
         targets: the same shape.
 
     Example:
-        >>> round(distillation_loss(torch.tensor([[1.0, 1.0]]), torch.tensor([[2.0, 2.0]])).item(), 6)
+        >>> round(distillation_loss(torch.ones(1, 2), 2 * torch.ones(1, 2)).item(), 6)
         0.0
     """
     return 1 - nn.functional.cosine_similarity(vectors, targets).mean()

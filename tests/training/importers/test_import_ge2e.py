@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path

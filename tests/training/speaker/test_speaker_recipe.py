@@ -47,6 +47,7 @@ def test_papers_settings_are_the_defaults():
         ({"data": {"speeds": [1.0]}}, "data.speeds differ"),
         ({"data": {"seed": -1}}, "data.seed"),
         ({"voices": {"copies": -1}}, "voices.copies"),
+        ({"voices": {"share": 1.5}}, "voices.share"),
         ({"voices": {"tempo": -0.1}}, "voices.pitch, .tract and .tempo"),
         ({"augmentation": {"noise": 1.5}}, "augmentation.noise is a share"),
         ({"augmentation": {"lossy": -0.1}}, "augmentation.lossy is a share"),

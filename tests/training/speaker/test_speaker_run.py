@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# ruff: noqa: E402
 import csv
 import json
 import os
@@ -28,6 +27,7 @@ from sordino.training.speaker.record import CHECKPOINT, LOG, LOG_FIELDS
 from sordino.training.speaker.run import train_speaker, trained_encoder
 from tests.helpers import write_voice
 from tests.talkers import talkers, tiny_recipe
+from tests.voices import CepstralEncoder
 
 ROOT = Path(__file__).parents[3]
 CPU = Hardware("cpu", workers=0)
@@ -76,6 +76,17 @@ def whole(made, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
     encoder = train(made, folder)
     return folder, encoder
+
+
+# Steps small enough, and batches large enough, that runs which differ a little stay together.
+STEADY = tiny_recipe(optimisation={"batch": 32, "learning_rate": 5e-4})
+
+
+@pytest.fixture(scope="module")
+def steady(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "steady"
+    train(made, folder, STEADY)
+    return losses(folder)
 
 
 def cut_off(monkeypatch, corpus, folder, step: int, **options):
@@ -329,11 +340,12 @@ class TestFailures:
 
 
 class TestMixedPrecision:
-    def test_run_follows_that_in_32_bits(self, whole, made, tmp_path):
-        encoder = train(made, tmp_path, hardware=replace(CPU, precision="bf16-mixed"))
+    def test_run_follows_that_in_32_bits(self, steady, made, tmp_path):
+        encoder = train(made, tmp_path, STEADY, hardware=replace(CPU, precision="bf16-mixed"))
         assert {value.dtype for value in encoder.parameters()} == {torch.float32}
-        assert np.allclose(losses(tmp_path), losses(whole[0]), rtol=0.1)
-        assert not np.array_equal(losses(tmp_path), losses(whole[0]))
+        differences = np.abs(losses(tmp_path) / steady - 1)
+        assert 0 < differences[0] < 0.02
+        assert differences.mean() < 0.06
 
 
 ALONE_OR_TOGETHER = """
@@ -371,17 +383,15 @@ if __name__ == "__main__":
 
 
 class TestSeveralProcesses:
-    def test_follow_one_process_with_the_same_batch(self, whole, made, tmp_path):
-        train(made, tmp_path, hardware=replace(CPU, devices=2))
-        together, alone = losses(tmp_path), losses(whole[0])
-        # Each process normalises by the statistics of its own 4 crops, not of all 8: the losses
-        # are near but not equal. The crops are the same, or they would differ by far more.
-        assert np.abs(together - alone).max() < 0.15 * alone.mean()
-        assert np.corrcoef(together, alone)[0, 1] > 0.5
+    def test_follow_one_process_with_the_same_batch(self, steady, made, tmp_path):
+        train(made, tmp_path, STEADY, hardware=replace(CPU, devices=2))
+        # Each process normalises by the statistics of its own 16 crops, not of all 32: the losses
+        # are near (5 % in the mean, 12 % at most), not equal. They rise and fall with the crops.
+        differences = np.abs(losses(tmp_path) / steady - 1)
+        assert differences.mean() < 0.1
+        assert differences.max() < 0.25
+        assert np.corrcoef(losses(tmp_path), steady)[0, 1] > 0.8
         assert [int(row["step"]) for row in log(tmp_path)] == list(range(1, 9))
-        assert [row["learning_rate"] for row in log(tmp_path)] == [
-            row["learning_rate"] for row in log(whole[0])
-        ]
 
     def test_started_by_torchrun_equal_one_process(self, tmp_path):
         script = tmp_path / "script.py"
@@ -401,28 +411,28 @@ class TestSeveralProcesses:
             assert torch.allclose(value, weights(two)[name], atol=1e-4), name
 
 
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    from tests.encoders import write_encoder
+
+    return write_encoder(tmp_path_factory.mktemp("models") / "teacher")
+
+
+def taught(name: str, **optimisation: float):
+    return tiny_recipe(
+        teacher={"encoder": name, "weight": 10.0},
+        optimisation={"classification_weight": 0.1, **optimisation},
+    )
+
+
 class TestTeacher:
-    @pytest.fixture(scope="class")
-    def bundle(self, tmp_path_factory):
-        from tests.encoders import write_encoder
-
-        return write_encoder(tmp_path_factory.mktemp("models") / "teacher")
-
-    def recipe(self, bundle, weight=10.0):
-        return tiny_recipe(
-            teacher={"encoder": str(bundle.folder), "weight": weight},
-            optimisation={"steps": 40, "classification_weight": 0.1, "learning_rate": 5e-3},
-            augmentation={"reverberation": 0, "noise": 0, "babble": 0, "telephone": 0, "lossy": 0},
-            validate_every=40,
-        )
-
-    def test_is_followed(self, bundle, made, tmp_path):
-        train(made, tmp_path, self.recipe(bundle))
+    def test_is_followed(self, made, tmp_path, monkeypatch):
+        monkeypatch.setattr("sordino.speaker.encoders.load_encoder", lambda _: CepstralEncoder())
+        recipe = taught("cepstral", steps=40, batch=16, learning_rate=5e-3)
+        train(made, tmp_path, replace(recipe, validate_every=40))
         distances = np.array([float(row["distillation"]) for row in log(tmp_path)])
         assert distances[-8:].mean() < 0.7 * distances[:8].mean()
-        assert weights(tmp_path)["to_teacher.weight"].shape == (3, 24)
-        rows = log(tmp_path)
-        for row in rows[:3]:
+        for row in log(tmp_path)[:3]:
             total = 0.1 * float(row["classification"]) + 10 * float(row["distillation"])
             assert float(row["total"]) == pytest.approx(total, rel=1e-5)
 
@@ -432,12 +442,14 @@ class TestTeacher:
         asked = []
         embed = OnnxEncoder.embed
         monkeypatch.setattr(OnnxEncoder, "embed", lambda self, r: asked.append(1) or embed(self, r))
-        cut_off(monkeypatch, made, tmp_path, 4, recipe=self.recipe(bundle))
+        cut_off(monkeypatch, made, tmp_path, 4, recipe=taught(str(bundle.folder)))
         assert len(asked) == 18
         with np.load(tmp_path / "teacher.npz") as stored:
             assert stored["vectors"].shape == (18, 3)
-        train(made, tmp_path, self.recipe(bundle), resume=True)
+        train(made, tmp_path, taught(str(bundle.folder)), resume=True)
         assert len(asked) == 18
+        # The teacher has fewer dimensions than the network: a layer comes between.
+        assert weights(tmp_path)["to_teacher.weight"].shape == (3, 24)
 
 
 def test_recorded_noise_and_further_voices_are_heard(made, tmp_path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-# ruff: noqa: E402
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is in the extra train, not installed")

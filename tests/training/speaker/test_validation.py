@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-# ruff: noqa: E402
 from dataclasses import replace
 from pathlib import Path
 

@@ -188,7 +188,9 @@ class Ecapa(nn.Module):
         self.settings = size
         self.first = TdnnLayer(size.inputs, size.channels, *first, size.stride, size.padding)
         self.blocks = nn.ModuleList(
-            SeRes2Block(size.channels, kernel, dilation, size.res2_scale, size.squeeze, size.padding)
+            SeRes2Block(
+                size.channels, kernel, dilation, size.res2_scale, size.squeeze, size.padding
+            )
             for kernel, dilation in middle
         )
         self.mfa = TdnnLayer(

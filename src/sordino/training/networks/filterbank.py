@@ -71,7 +71,11 @@ class Filterbank(nn.Module):
         )
 
     def forward(self, wave: Tensor) -> Tensor:
-        """Filterbank frames of a batch of waveforms."""
+        """Filterbank frames of a batch of waveforms, in 32 bits whatever the precision around."""
+        with torch.autocast(wave.device.type, enabled=False):
+            return self._frames(wave.float())
+
+    def _frames(self, wave: Tensor) -> Tensor:
         half = self.settings.window // 2
         padded = nn.functional.pad(wave.unsqueeze(1), (half, half))
         spectrum = nn.functional.conv1d(padded, self.basis, stride=self.settings.hop)

@@ -62,8 +62,8 @@ def window_starts(samples: Tensor) -> Tensor:
     """First frames of the windows that cover an utterance.
 
     Args:
-        samples: the utterance's length, as an integer tensor without dimensions, so that an exported
-            graph computes it.
+        samples: the utterance's length, as an integer tensor without dimensions, so that an
+            exported graph computes it.
 
     Example:
         >>> window_starts(torch.tensor(32000))

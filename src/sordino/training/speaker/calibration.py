@@ -28,9 +28,9 @@ def verification_facts(
 ) -> dict[str, Any]:
     """What `sordino verify` needs to know of an encoder.
 
-    Trials are utterances of unheard speakers. Targets are compared with up to three other utterances
-    of theirs; impostors with up to three utterances of every other speaker of the same collection,
-    heard or not.
+    Trials are utterances of unheard speakers. Targets are compared with up to three other
+    utterances of theirs; impostors with up to three utterances of every other speaker of the same
+    collection, heard or not.
 
     Args:
         vectors: shape (utterances, dimension).

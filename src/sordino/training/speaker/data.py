@@ -80,7 +80,9 @@ class Crops(Dataset[tuple[Tensor, int, Tensor]]):
         self._of_speaker: list[list[int]] = [[] for _ in names]
         for index, utterance in enumerate(utterances):
             self._of_speaker[number[utterance.speaker]].append(index)
-        self._real_speakers = [number[name] for name in sorted({u.speaker for u in utterances[:real]})]
+        self._real_speakers = [
+            number[name] for name in sorted({u.speaker for u in utterances[:real]})
+        ]
         self._further_speakers = sorted(set(number.values()) - set(self._real_speakers))
         self._further_share = further_share if self._further_speakers else 0.0
         self.augmenter: Augmenter | None = None

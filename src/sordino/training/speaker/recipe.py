@@ -123,6 +123,7 @@ class SpeakerRecipe:
         yield len(speeds) == 1 + len(data.speeds), "data.speeds differ from each other and from 1"
         yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"
         yield voices.copies >= 0, "voices.copies is 0 or more"
+        yield 0 <= voices.share <= 1, "voices.share is a share from 0 to 1"
         deviations = (voices.pitch, voices.tract, voices.tempo)
         yield min(deviations) >= 0, "voices.pitch, .tract and .tempo are 0 or more"
 
