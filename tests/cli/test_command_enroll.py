@@ -68,7 +68,8 @@ def test_a_key_file_goes_before_the_environment(shell, people):
     answer = shell("enroll", "bruno", *people.of(1))
     assert answer.status == 2
     assert answer.err == (
-        f"sordino: store {shell.store}: this key does not open it; it was made with another one\n"
+        f"sordino: store {shell.store}: this key does not open it; it was made with another one;"
+        " give that, or another store\n"
     )
     assert shell("list", "--key-file", key_file).out.startswith("anna: 3 enrolments")
 

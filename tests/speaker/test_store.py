@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -258,6 +259,18 @@ def test_only_the_owner_can_read_it(tmp_path):
     assert list(tree(path.parent)) == ["voices"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions")
+def test_an_empty_file_for_all_to_read_is_made_private(place):
+    place.touch()
+    place.chmod(0o644)
+    with Store.open(place, KEY, create=True) as store:
+        store.enroll("anna", ENCODER, enrolments())
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    place.chmod(0o640)
+    Store.open(place, KEY, create=True).close()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o640
+
+
 # Damage
 
 
@@ -453,6 +466,65 @@ def test_changes_while_the_store_is_open_are_noticed(filled):
             len(store)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere the time of a change can be set")
+def test_an_older_record_written_past_sqlite_is_noticed(place):
+    # SQLite's own counter stays the same; with few pages in memory, it reads them again.
+    with Store.open(place, KEY, create=True) as store:
+        for number in range(60):
+            store.enroll(f"name {number}", ENCODER, enrolments(seed=number))
+        store.enroll("anna", ENCODER, enrolments(seed=100))
+        older = place.read_bytes()
+        store.enroll("anna", ENCODER, enrolments(seed=101))
+    with Store.open(place, KEY) as store:
+        store._connection.execute("PRAGMA cache_size = 1")
+        assert len(store.template("anna").enrolments) == 2
+        times = place.stat()
+        time.sleep(0.05)
+        behind_the_head = 2 * 4096
+        with place.open("r+b") as file:
+            file.seek(behind_the_head)
+            file.write(older[behind_the_head:])
+        os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
+        with pytest.raises(StoreError, match="an older record of a name was put back"):
+            store.template("anna")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot be moved")
+def test_a_file_that_is_moved_or_replaced_while_it_is_open_is_told(filled, tmp_path):
+    copy = shutil.copy(filled, tmp_path / "copy")
+    with Store.open(filled, KEY) as store, Store.open(copy, KEY) as other:
+        other.forget("anna")
+        Path(copy).replace(filled)
+        for work in (store.templates, lambda: store.template("anna"), lambda: len(store)):
+            with pytest.raises(StoreError, match="was moved or replaced while it was open"):
+                work()
+        filled.unlink()
+        with pytest.raises(StoreError, match="was moved or replaced while it was open"):
+            store.forget("bruno")
+        with pytest.raises(StoreError, match="was moved or replaced while it was open"):
+            other.enroll("anna", ENCODER, enrolments())
+
+
+def test_the_folder_where_the_program_runs_may_change(filled, tmp_path, monkeypatch):
+    monkeypatch.chdir(filled.parent)
+    with Store.open(filled.name, KEY) as store:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        store.enroll("dora", ENCODER, enrolments())
+        assert len(store) == 4
+
+
+def test_a_closed_store_and_one_of_another_thread_are_not_called_damaged(filled):
+    with Store.open(filled, KEY) as store:
+        with ThreadPoolExecutor(1) as pool, pytest.raises(UsageError, match="another thread"):
+            pool.submit(store.templates).result()
+        assert len(store) == 3
+    with pytest.raises(UsageError, match="is closed"):
+        store.templates()
+    with pytest.raises(UsageError, match="is closed"):
+        store.forget("anna")
+
+
 @pytest.mark.parametrize(
     "data", [b"not a database, but long enough for a head of one" * 20, b"SQLite format 3\0", b"x"]
 )
@@ -487,6 +559,13 @@ def test_missing_stores_and_folders(place, tmp_path):
     for create in (False, True):
         with pytest.raises(UsageError, match="is not a file"):
             Store.open(tmp_path, KEY, create=create)
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    for create in (False, True):
+        with pytest.raises(UsageError, match="is a link to nothing"):
+            Store.open(link, KEY, create=create)
+    with pytest.raises(OutputError, match="cannot be made"):
+        Store.open(Path(__file__, "voices"), KEY, create=True)
     place.touch()
     with pytest.raises(UsageError, match="is empty"):
         Store.open(place, KEY)

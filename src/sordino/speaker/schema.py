@@ -48,11 +48,16 @@ def clear_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into those of the project; the message names the store.
 
     Raises:
+        UsageError: it is closed, or belongs to another thread.
         OutputError: it cannot be written.
         StoreError: it is damaged, or another program holds it.
     """
     try:
         yield
+    except sqlite3.ProgrammingError as error:
+        raise UsageError(
+            f"store {path}: is closed, or was opened by another thread; open one in each thread"
+        ) from error
     except sqlite3.OperationalError as error:
         text = str(error)
         if "locked" in text or "busy" in text:
@@ -82,7 +87,7 @@ def connect(path: Path, *, create: bool) -> sqlite3.Connection:
         _make_file(path)
     if not path.is_file():
         kind = "is not a file" if path.exists() else "there is none; sordino enroll makes one"
-        raise UsageError(f"store {path}: {kind}")
+        raise UsageError(f"store {path}: {'is a link to nothing' if _dangles(path) else kind}")
     if 0 < path.stat().st_size < _SMALLEST:
         raise StoreError(f"store {path}: is not a store of voices")
     with clear_errors(path):
@@ -181,12 +186,18 @@ def _tables(connection: sqlite3.Connection) -> Sequence[object]:
     return connection.execute(query).fetchall()
 
 
+def _dangles(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
+
+
 def _make_file(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        # Another program may have made it at the same time.
-        return
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            # Another program may have made it at the same time, or left it empty for all to read.
+            if path.is_file() and path.stat().st_size == 0:
+                path.chmod(0o600)
     except OSError as error:
         raise OutputError(f"store {path}: cannot be made: {error.strerror}") from error

@@ -120,6 +120,9 @@ class _Seal:
 class Store:
     """An open store. Made by `Store.open`; for one thread, with others beside it as needed.
 
+    Every method raises `StoreError` when the file has been moved or replaced since, and
+    `UsageError` in another thread or after `close`.
+
     Example:
         >>> import tempfile
         >>> key = SecretKey.from_secret(b"sixteen bytes or more")
@@ -136,7 +139,10 @@ class Store:
         self.path = path
         self._connection = connection
         self._vault = vault
-        self._checked: int | None = None
+        # The folder where the program runs may change.
+        self._file = path.absolute()
+        self._identity = _identity(self._file.stat())
+        self._checked: tuple[int, ...] | None = None
 
     @classmethod
     def open(cls, path: Path | str, key: SecretKey, *, create: bool = False) -> Store:
@@ -319,7 +325,25 @@ class Store:
             schema.clear_errors(self.path),
             schema.transaction(self._connection, write=write),
         ):
+            self._refuse_moved()
             yield
+
+    def _refuse_moved(self) -> None:
+        # The open file can still be used, but nobody else will ever see it.
+        try:
+            same = _identity(self._file.stat()) == self._identity
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise StoreError(
+                f"store {self.path}: the file was moved or replaced while it was open; open it anew"
+            )
+
+    def _state(self) -> tuple[int, ...]:
+        # Changes with what other connections write, and with what is written past SQLite.
+        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        status = self._file.stat()
+        return version, status.st_ctime_ns, status.st_mtime_ns, status.st_size
 
     def _rebuild(self, name: str) -> None:
         # Deleted bytes are overwritten, but copies that moved within a page are not.
@@ -335,10 +359,10 @@ class Store:
         return self._connection.execute(query, values).fetchall()
 
     def _checked_seal(self) -> _Seal:
-        # Compares all people with the seal, unless no other connection has written since.
+        # Compares all people with the seal, unless nobody has written since.
         seal = _read_seal(self._connection, self._vault, self.path)
-        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
-        if self._checked == version:
+        state = self._state()
+        if self._checked == state:
             return seal
         people = [
             (_blob(person), _blob(record))
@@ -353,7 +377,7 @@ class Store:
                 if len(people) != seal.people
                 else "an older record of a name was put back"
             )
-        self._checked = version
+        self._checked = state
         return seal
 
     def _person(self, person: bytes) -> _Person | None:
@@ -516,7 +540,10 @@ def _opened_vault(
     vault = Vault(key, identity)
     opens = [_opens(vault, test, (b"test",)), _opens(vault, seal, (b"seal",))]
     if not any(opens):
-        raise UsageError(f"store {path}: this key does not open it; it was made with another one")
+        raise UsageError(
+            f"store {path}: this key does not open it; it was made with another one; give"
+            " that, or another store"
+        )
     if not all(opens):
         raise StoreError(f"store {path}: its head is damaged; {schema.RESTORE}")
     if _read_seal(connection, vault, path).version != version:
@@ -569,6 +596,10 @@ def _enrolment_place(person: bytes, number: int, encoder: EncoderIdentity) -> Pl
 
 def _checksum(random: bytes) -> bytes:
     return hashlib.sha256(random).digest()[: len(random)]
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _blob(value: object) -> bytes:

@@ -41,7 +41,8 @@ def test_overrides_change_what_they_name_and_nothing_else():
     )
     assert changed["optimisation"] == {**plain["optimisation"], "steps": 7}
     assert changed["network"]["filterbank"] == {**plain["network"]["filterbank"], "bands": 40}
-    assert changed["augmentation"] == {"rooms": 0}
+    assert changed["augmentation"] == {**plain["augmentation"], "rooms": 0}
+    assert "rooms" not in plain["augmentation"]
     assert changed["voices"] == plain["voices"]
 
 

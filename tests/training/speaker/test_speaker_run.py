@@ -22,7 +22,7 @@ from sordino.corpus.corpus import Corpus
 from sordino.corpus.layouts.detect import read_corpus
 from sordino.errors import AudioError, OutputError, UsageError
 from sordino.training.launch import Hardware
-from sordino.training.speaker import run
+from sordino.training.speaker import run, task
 from sordino.training.speaker.record import CHECKPOINT, LOG, LOG_FIELDS
 from sordino.training.speaker.run import train_speaker, trained_encoder
 from tests.helpers import write_voice
@@ -150,9 +150,9 @@ class TestRun:
 
     def test_loss_falls(self, made, tmp_path):
         recipe = tiny_recipe(
-            optimisation={"steps": 60, "learning_rate": 5e-3},
-            augmentation={"noise": 0.1},
-            validate_every=60,
+            optimisation={"steps": 40, "batch": 16, "learning_rate": 5e-3},
+            augmentation={"reverberation": 0, "noise": 0, "babble": 0, "telephone": 0, "lossy": 0},
+            validate_every=40,
         )
         train(made, tmp_path, recipe)
         found = losses(tmp_path)
@@ -238,9 +238,7 @@ class TestResuming:
             def forward(self, wave):
                 return self.layers(wave[:, :8000].reshape(len(wave), -1, 100).square().mean(dim=1))
 
-        for module in ("run", "task"):
-            name = f"sordino.training.speaker.{module}.build_encoder"
-            monkeypatch.setattr(name, lambda network: Dropping())
+        use_network(monkeypatch.setattr, Dropping)
         train(made, tmp_path / "whole")
         cut_off(monkeypatch, made, tmp_path / "run", 4)
         train(made, tmp_path / "run", resume=True)
@@ -348,37 +346,40 @@ class TestMixedPrecision:
         assert differences.mean() < 0.06
 
 
-ALONE_OR_TOGETHER = """
-import sys
-from pathlib import Path
-import torch
-from torch import nn
-torch.set_num_threads(1)
-from sordino.training.launch import Hardware
-from sordino.training.speaker import run, task
-from tests.talkers import talkers, tiny_recipe
+class WithoutBatchStatistics(torch.nn.Module):
+    """A network in which no crop has a part in what becomes of another."""
 
-class WithoutBatchStatistics(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.Sequential(
-            nn.Conv1d(1, 16, 64, 32), nn.ReLU(), nn.GroupNorm(2, 16), nn.Conv1d(16, 24, 5, 2)
+        self.layers = torch.nn.Sequential(
+            torch.nn.Conv1d(1, 16, 64, 32),
+            torch.nn.ReLU(),
+            torch.nn.GroupNorm(2, 16),
+            torch.nn.Conv1d(16, 24, 5, 2),
         )
 
     def forward(self, wave):
         return self.layers(wave.unsqueeze(1)).mean(dim=2)
 
-for module in (run, task):
-    module.build_encoder = lambda network: WithoutBatchStatistics()
 
-if __name__ == "__main__":
-    folder, devices = Path(sys.argv[1]), int(sys.argv[2])
-    corpus = talkers(folder / f"talkers-{devices}-{run.random.random()}")
-    hardware = Hardware("cpu", devices=devices, workers=0)
-    recipe = tiny_recipe(voices={"copies": 1})
-    run.train_speaker(
-        recipe, corpus, folder / f"run-{devices}", hardware=hardware, keep_every=3, quiet=True
-    )
+def use_network(patch, kind: type[torch.nn.Module]) -> None:
+    for module in (run, task):
+        patch(module, "build_encoder", lambda network: kind())
+
+
+TOGETHER = """
+import sys
+from pathlib import Path
+import torch
+from tests.talkers import talkers, tiny_recipe
+from tests.training.speaker import test_speaker_run as here
+
+torch.set_num_threads(1)
+here.use_network(setattr, here.WithoutBatchStatistics)
+folder = Path(sys.argv[1])
+hardware = here.Hardware("cpu", devices=2, workers=0)
+corpus = talkers(folder / f"talkers-{here.os.environ['RANK']}")
+here.train(corpus, folder / "run", hardware=hardware)
 """
 
 
@@ -393,22 +394,20 @@ class TestSeveralProcesses:
         assert np.corrcoef(losses(tmp_path), steady)[0, 1] > 0.8
         assert [int(row["step"]) for row in log(tmp_path)] == list(range(1, 9))
 
-    def test_started_by_torchrun_equal_one_process(self, tmp_path):
-        script = tmp_path / "script.py"
-        alone = in_a_process(ALONE_OR_TOGETHER, script, tmp_path, 1)
-        assert alone.returncode == 0, alone.stderr
+    def test_started_by_torchrun_equal_one_process(self, made, tmp_path, monkeypatch):
+        use_network(monkeypatch.setattr, WithoutBatchStatistics)
+        train(made, tmp_path / "alone")
         launcher = (
             *("-m", "torch.distributed.run", "--nproc-per-node", "2"),
-            *("--master-addr", "127.0.0.1", "--master-port", "0", "--rdzv-backend", "c10d"),
-            *("--rdzv-endpoint", "127.0.0.1:0"),
+            *("--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"),
         )
-        together = in_a_process(ALONE_OR_TOGETHER, script, tmp_path, 2, launcher=launcher)
-        assert together.returncode == 0, together.stderr
+        done = in_a_process(TOGETHER, tmp_path / "script.py", tmp_path, launcher=launcher)
+        assert done.returncode == 0, done.stderr
         # Without batch statistics only the order of sums differs.
-        one, two = tmp_path / "run-1", tmp_path / "run-2"
-        assert np.allclose(losses(one), losses(two), rtol=1e-4)
-        for name, value in weights(one).items():
-            assert torch.allclose(value, weights(two)[name], atol=1e-4), name
+        alone, together = tmp_path / "alone", tmp_path / "run"
+        assert np.allclose(losses(alone), losses(together), rtol=1e-4)
+        for name, value in weights(alone).items():
+            assert torch.allclose(value, weights(together)[name], atol=1e-4), name
 
 
 @pytest.fixture(scope="module")
@@ -450,6 +449,21 @@ class TestTeacher:
         assert len(asked) == 18
         # The teacher has fewer dimensions than the network: a layer comes between.
         assert weights(tmp_path)["to_teacher.weight"].shape == (3, 24)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_teacher_is_asked_about_crops_that_nobody_has_heard(bundle, made, tmp_path, workers):
+    recipe = tiny_recipe(
+        teacher={"encoder": str(bundle.folder), "weight": 10.0, "each_crop": True},
+        perturbation={"speed_octaves": 0.3, "tilt_db": 4.0, "overlap": 0.5},
+        optimisation={"classification_weight": 0.0, "steps": 3},
+    )
+    train(made, tmp_path, recipe, hardware=replace(CPU, workers=workers))
+    for row in log(tmp_path):
+        assert float(row["classification"]) == 0
+        assert 0 < float(row["distillation"]) < 2
+        assert float(row["total"]) == pytest.approx(10 * float(row["distillation"]), rel=1e-5)
+    assert "head.weight" not in weights(tmp_path)
 
 
 def test_recorded_noise_and_further_voices_are_heard(made, tmp_path):

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
+from sordino.corpus.corpus import Corpus
+from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError
 from sordino.speaker.base import SpeakerEncoder
 from sordino.speaker.scoring.cosine import unit
-from sordino.training.speaker.teacher import teacher_targets
+from sordino.training.speaker.teacher import (
+    CropTeacher,
+    in_space,
+    target_space,
+    teacher_vectors,
+)
 from tests.helpers import write_voice
 from tests.talkers import talkers
 
@@ -36,9 +45,11 @@ def corpus(tmp_path_factory):
     return talkers(tmp_path_factory.mktemp("talkers"), speakers=6, utterances=4, seconds=0.5)
 
 
-def targets(corpus, cache, encoder=None, **changes):
-    chosen = {"dimension": 99, "shrinkage": 0.5, **changes}
-    return teacher_targets(encoder or Spectrum(), corpus.utterances, cache=cache, **chosen)
+def targets(corpus, cache, encoder=None, *, dimension=99, shrinkage=0.5, **options):
+    vectors = teacher_vectors(encoder or Spectrum(), corpus.utterances, cache=cache, **options)
+    names = [utterance.speaker for utterance in corpus]
+    space = target_space(vectors, names, dimension=dimension, shrinkage=shrinkage)
+    return in_space(space, vectors)
 
 
 def cosines(vectors):
@@ -138,9 +149,54 @@ def test_progress_is_told(corpus, tmp_path):
 
 
 def test_utterance_that_cannot_be_embedded_is_named(corpus, tmp_path):
-    from sordino.corpus.corpus import Corpus
-    from sordino.corpus.utterance import Utterance
-
     path = write_voice(tmp_path / "short.flac", 0.1)
     with pytest.raises(AudioError, match=r"short\.flac: is too short"):
         targets(Corpus((*corpus, Utterance("s", path, "v0"))), tmp_path / "t.npz")
+
+
+class TestCropTeacher:
+    @pytest.fixture
+    def space(self, corpus, tmp_path):
+        vectors = teacher_vectors(Spectrum(), corpus.utterances, cache=tmp_path / "t.npz")
+        names = [utterance.speaker for utterance in corpus]
+        return target_space(vectors, names, dimension=5, shrinkage=0.5)
+
+    def test_says_of_a_whole_utterance_what_the_teacher_said(
+        self, corpus, space, tmp_path, monkeypatch
+    ):
+        opened = []
+        monkeypatch.setattr(
+            "sordino.speaker.encoders.load_encoder", lambda name: opened.append(name) or Spectrum()
+        )
+        teacher = CropTeacher("spectrum", space)
+        assert opened == []
+        expected = targets(corpus, tmp_path / "t.npz", dimension=5)
+        for utterance, target in zip(corpus, expected, strict=True):
+            found = teacher(utterance.read().samples[0], 16000)
+            assert np.allclose(found, target, atol=1e-5)
+        assert opened == ["spectrum"]
+        assert teacher.dimension == 5
+
+    def test_can_be_sent_to_another_process(self, space):
+        sent = pickle.loads(pickle.dumps(CropTeacher("spectrum", space)))  # noqa: S301
+        assert sent.dimension == 5
+
+
+def test_crop_teacher_says_what_the_targets_say(corpus, tmp_path, monkeypatch):
+    vectors = teacher_vectors(Spectrum(), corpus.utterances, cache=tmp_path / "t.npz")
+    space = target_space(vectors, [u.speaker for u in corpus], dimension=5, shrinkage=0.5)
+    opened = []
+
+    def load(name):
+        opened.append(name)
+        return Spectrum()
+
+    monkeypatch.setattr("sordino.speaker.encoders.load_encoder", load)
+    teacher = CropTeacher("some-teacher", space)
+    assert opened == []
+    assert teacher.dimension == 5
+    waves = np.stack([u.read().samples[0][:8000] for u in corpus.utterances[:3]])
+    said = teacher(waves, 16000)
+    assert said.shape == (3, 5)
+    assert np.allclose(said, in_space(space, vectors)[:3], atol=1e-5)
+    assert opened == ["some-teacher"]

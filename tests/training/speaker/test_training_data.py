@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError
 from sordino.training.augment.chain import AugmentationSettings, Augmenter
-from sordino.training.speaker.data import Crops, StepSampler, collate, read_crop, repeated
+from sordino.training.speaker.data import Collate, Crops, StepSampler, read_crop, repeated
+from sordino.training.speaker.recipe import PerturbationSettings
 from tests.helpers import write_voice
 from tests.talkers import RATE, talkers
 
@@ -76,6 +77,56 @@ class TestCrops:
         assert sorted(heard) == list(range(5))
         assert min(heard.values()) > 50
 
+    @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+    def test_further_voices_have_their_share(self, corpus, share):
+        # The last two speakers are further voices.
+        made = crops(corpus, real=6, further_share=share)
+        made.augmenter = None
+        heard = Counter(made[number][1] for number in range(300))
+        assert (heard[3] + heard[4]) / 300 == pytest.approx(share, abs=0.08)
+        assert made.classes == 5
+
+    def test_share_does_not_matter_where_there_are_no_further_voices(self, corpus):
+        made = crops(corpus, further_share=0.7)
+        assert {made[number][1] for number in range(40)} == set(range(5))
+
+    def test_teacher_hears_the_crop_before_the_room_does(self, corpus):
+        def teacher(samples, rate):
+            heard.append(samples)
+            return np.array([samples.size, rate], dtype=np.float32)
+
+        heard: list[np.ndarray] = []
+        changes = PerturbationSettings(speed_octaves=0.3, tilt_db=3.0, overlap=0.5)
+        made = crops(corpus, perturbation=changes, teacher=teacher, crop_seconds=(0.4, 0.4))
+        effects, made.augmenter = made.augmenter, None
+        for number in range(10):
+            wave, _, target = made[number]
+            assert target.tolist() == [0.4 * RATE, RATE]
+            assert np.array_equal(wave.numpy(), heard[-1])
+        plain = [made[number][0] for number in range(10)]
+        made.augmenter = effects
+        changed = [made[number][0] for number in range(10)]
+        assert sum(torch.equal(one, other) for one, other in zip(plain, changed, strict=True)) < 5
+        assert all(np.array_equal(heard[i], heard[i + 20]) for i in range(10))
+
+    def test_speed_changes_by_at_most_so_many_octaves(self, tmp_path):
+        path = tmp_path / "tone.wav"
+        soundfile.write(path, np.sin(np.arange(2 * RATE) * 2 * np.pi * 1000 / RATE), RATE)
+        made = Crops(
+            [Utterance("tone", path, "tone")],
+            sample_rate=RATE,
+            crop_seconds=(0.5, 0.5),
+            speeds=(),
+            batch=4,
+            seed=0,
+            targets=None,
+            perturbation=PerturbationSettings(speed_octaves=0.5),
+        )
+        peaks = [int(np.abs(np.fft.rfft(made[n][0].numpy())).argmax()) * 2 for n in range(60)]
+        octaves = np.log2(np.array(peaks) / 1000)
+        assert -0.51 < octaves.min() < -0.4
+        assert 0.4 < octaves.max() < 0.51
+
     def test_labels_belong_to_the_speakers(self, corpus):
         vectors = np.arange(len(corpus), dtype=np.float32)[:, None]
         made = crops(corpus, targets=vectors)
@@ -117,12 +168,12 @@ class TestCrops:
 
     def test_can_be_put_together(self, corpus):
         made = crops(corpus, targets=np.ones((len(corpus), 3), np.float32))
-        batch = collate([made[number] for number in range(4)])
+        batch = Collate()([made[number] for number in range(4)])
         assert batch.waves.shape == (4, made.length_of(0))
         assert batch.waves.dtype == torch.float32
         assert batch.speakers.tolist() == [made[number][1] for number in range(4)]
         assert batch.targets.shape == (4, 3)
-        assert collate([crops(corpus)[0]]).targets.shape == (1, 0)
+        assert Collate()([crops(corpus)[0]]).targets.shape == (1, 0)
 
 
 class TestSampler:

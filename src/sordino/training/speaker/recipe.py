@@ -30,6 +30,23 @@ class DataSettings:
 
 
 @dataclass(frozen=True)
+class PerturbationSettings:
+    """How crops are changed at random, as if others had said other things; the teacher hears it.
+
+    Attributes:
+        speed_octaves: the speed, and pitch and formants with it, by at most so much.
+        tilt_db: standard deviation of a smooth filter's gain.
+        overlap: share of crops in which somebody else speaks at the same time.
+        overlap_db: lowest and highest ratio of the two.
+    """
+
+    speed_octaves: float = 0.0
+    tilt_db: float = 0.0
+    overlap: float = 0.0
+    overlap_db: tuple[float, float] = (0.0, 15.0)
+
+
+@dataclass(frozen=True)
 class TeacherSettings:
     """A ready encoder whose vectors the new one learns to give.
 
@@ -38,11 +55,13 @@ class TeacherSettings:
         weight: factor on the distillation loss.
         shrinkage: of the covariance within speakers, by which the teacher's vectors are
             normalised before they are targets; 1 leaves their shape as it is.
+        each_crop: whether the teacher is asked about each crop, and not once about an utterance.
     """
 
     encoder: str = ""
     weight: float = 0.0
     shrinkage: float = 0.75
+    each_crop: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +100,7 @@ class SpeakerRecipe:
         data: see `DataSettings`.
         voices: further voices made from the real ones.
         teacher: see `TeacherSettings`.
+        perturbation: see `PerturbationSettings`.
         augmentation: see `AugmentationSettings`.
         optimisation: see `OptimisationSettings`.
         validate_every: steps between two measurements of the equal error rate.
@@ -99,6 +119,7 @@ class SpeakerRecipe:
     data: DataSettings = field(default_factory=DataSettings)
     voices: VoiceSettings = field(default_factory=VoiceSettings)
     teacher: TeacherSettings = field(default_factory=TeacherSettings)
+    perturbation: PerturbationSettings = field(default_factory=PerturbationSettings)
     augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
     optimisation: OptimisationSettings = field(default_factory=OptimisationSettings)
     validate_every: int = 1000
@@ -135,6 +156,14 @@ class SpeakerRecipe:
         yield chosen.rooms >= 0, "augmentation.rooms is 0 or more"
         yield chosen.noise_db[0] <= chosen.noise_db[1], "augmentation.noise_db are low and high"
         yield chosen.level_db >= 0, "augmentation.level_db is 0 or more"
+        changes = self.perturbation
+        yield 0 <= changes.speed_octaves <= 1, "perturbation.speed_octaves lies between 0 and 1"
+        yield changes.tilt_db >= 0, "perturbation.tilt_db is 0 or more"
+        yield 0 <= changes.overlap <= 1, "perturbation.overlap is a share from 0 to 1"
+        yield (
+            changes.overlap_db[0] <= changes.overlap_db[1],
+            "perturbation.overlap_db are low and high",
+        )
 
     def _of_optimisation(self) -> Iterator[tuple[bool, str]]:
         wanted, teacher = self.optimisation, self.teacher

@@ -31,11 +31,16 @@ from sordino.training.launch import (
 )
 from sordino.training.networks.encoder import build_encoder, dimension_of
 from sordino.training.schedule import warm_cosine
-from sordino.training.speaker.data import Batch, Crops, StepSampler, collate, read_crop
+from sordino.training.speaker.data import Batch, Collate, Crops, StepSampler, read_crop
 from sordino.training.speaker.recipe import SpeakerRecipe
 from sordino.training.speaker.record import CHECKPOINT, LOG, Log, settle
 from sordino.training.speaker.task import Losses, SpeakerTask
-from sordino.training.speaker.teacher import teacher_targets
+from sordino.training.speaker.teacher import (
+    CropTeacher,
+    in_space,
+    target_space,
+    teacher_vectors,
+)
 from sordino.training.speaker.validation import hold_out, thinned, validation_error
 from sordino.training.voices import make_voices
 
@@ -59,6 +64,7 @@ class Prepared:
         real: how many of them are real speech.
         validation: utterances of other speakers.
         targets: the teacher's vectors for the training utterances, or None.
+        teacher: to be asked about each crop, or None.
         rooms: impulse responses.
         noises: recordings of noise.
         keep_every: steps between two checkpoints.
@@ -72,6 +78,7 @@ class Prepared:
     real: int
     validation: tuple[Utterance, ...]
     targets: FloatArray | None
+    teacher: CropTeacher | None
     rooms: tuple[FloatArray, ...]
     noises: tuple[Utterance, ...]
     keep_every: int
@@ -168,19 +175,7 @@ def prepare(
         training.utterances, folder / "voices", recipe.voices, seed, jobs, quiet=quiet
     )
     heard = (*training.utterances, *further)
-    targets = None
-    if recipe.teacher.encoder:
-        from sordino.speaker.encoders import load_encoder
-
-        with tqdm(total=len(heard), desc="teacher", unit="utt", disable=quiet) as bar:
-            targets = teacher_targets(
-                load_encoder(recipe.teacher.encoder),
-                heard,
-                dimension=dimension_of(build_encoder(recipe.network)),
-                shrinkage=recipe.teacher.shrinkage,
-                cache=folder / "teacher.npz",
-                tick=bar.update,
-            )
+    targets, teacher = _taught(recipe, heard, folder / "teacher.npz", quiet=quiet)
     rooms = simulate_rooms(recipe.augmentation.rooms, SAMPLE_RATE, seed)
     return Prepared(
         recipe=recipe,
@@ -189,6 +184,7 @@ def prepare(
         real=len(training),
         validation=tuple(thinned(validation.utterances, _MOST_VALIDATION, seed)),
         targets=targets,
+        teacher=teacher,
         rooms=tuple(rooms),
         noises=tuple(Utterance(str(noise), noise, "noise") for noise in noises),
         keep_every=keep_every,
@@ -213,9 +209,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     recipe, wanted = prepared.recipe, prepared.recipe.optimisation
     crops = _crops(prepared)
     _seed(recipe.data.seed, 0, 0)
-    task = SpeakerTask(
-        recipe, crops.classes, 0 if prepared.targets is None else prepared.targets.shape[1]
-    )
+    task = SpeakerTask(recipe, crops.classes, crops.target_dimension)
     if fabric.world_size > 1 and fabric.device.type == "cuda":
         task = nn.SyncBatchNorm.convert_sync_batchnorm(task)  # type: ignore[no-untyped-call]
     optimizer = torch.optim.AdamW(
@@ -241,7 +235,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
             processes=fabric.world_size,
         ),
         num_workers=prepared.hardware.workers,
-        collate_fn=collate,
+        collate_fn=Collate(prepared.teacher, SAMPLE_RATE),
     )
     first = is_first(fabric)
     scaled = prepared.hardware.precision == LOSS_SCALING
@@ -293,6 +287,28 @@ def _check(recipe: SpeakerRecipe, corpus: Corpus, hardware: Hardware) -> None:
     build_encoder(recipe.network)
 
 
+def _taught(
+    recipe: SpeakerRecipe, heard: Sequence[Utterance], cache: Path, *, quiet: bool
+) -> tuple[FloatArray | None, CropTeacher | None]:
+    """The targets of all utterances, or who is to be asked about each crop."""
+    wanted = recipe.teacher
+    if not wanted.encoder:
+        return None, None
+    from sordino.speaker.encoders import load_encoder
+
+    with tqdm(total=len(heard), desc="teacher", unit="utt", disable=quiet) as bar:
+        vectors = teacher_vectors(load_encoder(wanted.encoder), heard, cache=cache, tick=bar.update)
+    space = target_space(
+        vectors,
+        [utterance.speaker for utterance in heard],
+        dimension=dimension_of(build_encoder(recipe.network)),
+        shrinkage=wanted.shrinkage,
+    )
+    if wanted.each_crop:
+        return None, CropTeacher(wanted.encoder, space)
+    return in_space(space, vectors), None
+
+
 def _crops(prepared: Prepared) -> Crops:
     recipe = prepared.recipe
     crops = Crops(
@@ -303,6 +319,8 @@ def _crops(prepared: Prepared) -> Crops:
         batch=recipe.optimisation.batch,
         seed=recipe.data.seed,
         targets=prepared.targets,
+        perturbation=recipe.perturbation,
+        teacher=prepared.teacher,
         real=prepared.real,
         further_share=recipe.voices.share,
     )

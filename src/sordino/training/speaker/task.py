@@ -46,7 +46,11 @@ class SpeakerTask(nn.Module):
         wanted = recipe.optimisation
         self.encoder = build_encoder(recipe.network)
         dimension = dimension_of(self.encoder)
-        self.head = AamSoftmax(dimension, classes, wanted.margin, wanted.scale)
+        self.head = (
+            AamSoftmax(dimension, classes, wanted.margin, wanted.scale)
+            if wanted.classification_weight
+            else None
+        )
         self.to_teacher = (
             nn.Linear(dimension, target_dimension)
             if target_dimension not in {0, dimension}
@@ -62,11 +66,10 @@ class SpeakerTask(nn.Module):
             return self._losses(vectors.float(), speakers, targets)
 
     def _losses(self, vectors: Tensor, speakers: Tensor, targets: Tensor) -> Losses:
-        classification = self.head(vectors, speakers)
+        nothing = vectors.new_zeros(())
+        classification = nothing if self.head is None else self.head(vectors, speakers)
         distillation = (
-            distillation_loss(self.to_teacher(vectors), targets)
-            if targets.shape[1]
-            else classification.new_zeros(())
+            distillation_loss(self.to_teacher(vectors), targets) if targets.shape[1] else nothing
         )
         of_class, of_teacher = self._weights
         total = of_class * classification + of_teacher * distillation

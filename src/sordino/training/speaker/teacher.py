@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sordino.audio.recording import Recording
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError
 from sordino.speaker.base import SpeakerEncoder
@@ -17,53 +18,96 @@ from sordino.speaker.scoring.projection import Projection
 FloatArray = npt.NDArray[np.float32]
 
 
-def teacher_targets(
+class CropTeacher:
+    """A teacher that is asked about every crop; opened in the process that asks first.
+
+    A network that is told one vector for all crops of an utterance can learn the utterances by
+    heart. One that is told what the teacher says of this crop, changed as it is, has to learn what
+    the teacher does (Beyer et al., "Knowledge distillation: a good teacher is patient and
+    consistent", CVPR 2022).
+
+    Args:
+        encoder: the teacher's name or folder.
+        space: where the targets lie; see `target_space`.
+    """
+
+    def __init__(self, encoder: str, space: Projection) -> None:
+        self._name = encoder
+        self._space = space
+        self._encoder: SpeakerEncoder | None = None
+
+    @property
+    def dimension(self) -> int:
+        """Length of a target."""
+        return int(self._space.offset.size)
+
+    def __call__(self, waves: FloatArray, sample_rate: int) -> FloatArray:
+        """The targets for crops: unit vectors, shape (crops, dimension).
+
+        Args:
+            waves: shape (crops, samples).
+            sample_rate: in Hz.
+        """
+        if self._encoder is None:
+            from sordino.speaker.encoders import load_encoder
+
+            self._encoder = load_encoder(self._name)
+        recordings = (Recording(wave[None], sample_rate) for wave in waves)
+        return in_space(self._space, self._encoder.embed_many(recordings))
+
+
+def target_space(
+    vectors: FloatArray, labels: Sequence[str], *, dimension: int, shrinkage: float
+) -> Projection:
+    """Where a teacher's vectors are brought before they are targets.
+
+    They are centred and normalised by their covariance within speakers. Where they have more
+    dimensions than wanted, those along which they differ most remain. Cosines then tell speakers
+    apart better than between the teacher's own vectors.
+
+    Args:
+        vectors: shape (n, teacher's dimension).
+        labels: n speakers, several vectors of each.
+        dimension: wanted; smaller than the teacher's to reduce it.
+        shrinkage: of the covariance within speakers, 0 to 1 (see `fit_wccn`).
+    """
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    centre = Projection.centred(mean, np.eye(mean.size))
+    space = centre.then(fit_wccn(centre(vectors), labels, shrinkage=shrinkage))
+    if dimension >= mean.size:
+        return space
+    _, _, axes = np.linalg.svd(space(vectors.astype(np.float64)), full_matrices=False)
+    return space.then(Projection(axes[:dimension].T, np.zeros(dimension)))
+
+
+def in_space(space: Projection, vectors: FloatArray) -> FloatArray:
+    """Unit vectors in a space, shape (n, dimension)."""
+    mapped = space(vectors.astype(np.float64))
+    lengths = np.linalg.norm(mapped, axis=1, keepdims=True)
+    return np.asarray(mapped / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def teacher_vectors(
     encoder: SpeakerEncoder,
     utterances: Sequence[Utterance],
     *,
-    dimension: int,
-    shrinkage: float,
     cache: Path,
     tick: Callable[[], object] = lambda: None,
 ) -> FloatArray:
-    """The vectors that an encoder is to learn, one for each utterance.
-
-    The teacher's vectors are centred and normalised by their covariance within speakers. Where they
-    have more dimensions than wanted, those along which they differ most remain. Cosines between
-    targets then tell speakers apart better than cosines between the teacher's own vectors.
+    """A teacher's vectors, one for each utterance.
 
     Args:
         encoder: the teacher.
-        utterances: of the training speakers, several of each.
-        dimension: wanted; smaller than the teacher's to reduce it.
-        shrinkage: of the covariance within speakers, 0 to 1 (see `fit_wccn`).
+        utterances: of the training speakers.
         cache: an NPZ file; vectors that it has are not computed again.
         tick: called after each utterance.
 
     Returns:
-        Unit vectors, shape (utterances, at most dimension).
+        As the teacher gives them, shape (utterances, dimension).
 
     Raises:
         AudioError: an utterance cannot be read or embedded; the message starts with its path.
     """
-    vectors = _vectors(encoder, utterances, cache, tick)
-    labels = [utterance.speaker for utterance in utterances]
-    centre = Projection.centred(vectors.mean(axis=0, dtype=np.float64), np.eye(vectors.shape[1]))
-    within = fit_wccn(centre(vectors), labels, shrinkage=shrinkage)
-    normalised = within(centre(vectors)).astype(np.float64)
-    if dimension < normalised.shape[1]:
-        _, _, axes = np.linalg.svd(normalised, full_matrices=False)
-        normalised = normalised @ axes[:dimension].T
-    lengths = np.linalg.norm(normalised, axis=1, keepdims=True)
-    return np.asarray(normalised / np.maximum(lengths, 1e-12), dtype=np.float32)
-
-
-def _vectors(
-    encoder: SpeakerEncoder,
-    utterances: Sequence[Utterance],
-    cache: Path,
-    tick: Callable[[], object],
-) -> FloatArray:
     known: dict[str, FloatArray] = {}
     if cache.exists():
         with np.load(cache, allow_pickle=False) as stored:
