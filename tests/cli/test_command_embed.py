@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -209,3 +210,25 @@ def test_a_hub_model_without_the_client(folder, tmp_path, capsys, monkeypatch):
     status, _, err = call(capsys, folder, "-o", out, "--encoder", "hub:anna/tiny")
     assert status == 2
     assert 'pip install "sordino[hub]"' in err
+
+
+def test_a_recording_is_not_replaced_by_its_vectors(folder, tmp_path, capsys):
+    before = tree(folder)
+    for output in (folder / "anna/one.wav", folder / "anna/../anna/one.wav"):
+        status, _, err = call(
+            capsys, folder / "anna", "-o", output, "--format", "npz", "--overwrite"
+        )
+        assert (status, "is one of the recordings" in err) == (2, True)
+    assert tree(folder) == before
+    link = tmp_path / "link.npz"
+    link.symlink_to(folder / "anna/one.wav")
+    status, _, err = call(capsys, folder / "anna", "-o", link, "--overwrite")
+    assert (status, "is one of the recordings" in err) == (2, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_regular_file_is_not_replaced(folder, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.npz")
+    status, _, err = call(capsys, folder, "-o", tmp_path / "pipe.npz", "--overwrite")
+    assert (status, "is not a regular file" in err) == (2, True)
+    assert (tmp_path / "pipe.npz").is_fifo()

@@ -79,6 +79,7 @@ def test_what_cannot_be_carried_out(enrolled, people, monkeypatch):
     assert answer.err == f"sordino: nobody is enrolled as 'dora' in {enrolled.store}\n"
     assert enrolled("verify", "anna", trial, "--threshold", "1", "--false-accepts", "1").status == 2
     assert enrolled("verify", "anna", trial, "--scoring", "mean-cosine").status == 2
+    assert enrolled("verify", "anna", trial, "--key-file", "").status == 2
     options = ("--scoring", "mean-cosine", "--threshold", "-1")
     assert enrolled("verify", "anna", trial, *options).status == 0
     answer = enrolled("verify", "anna", enrolled.folder / "none.wav")

@@ -122,3 +122,20 @@ def test_no_torch_and_nothing_on_the_terminal(session):
         check=True,
     )
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_weights_in_further_files_are_refused(tmp_path, monkeypatch):
+    model = onnx.load_from_string(graph())
+    which = next(tensor for tensor in model.graph.initializer if tensor.name == "which")
+    which.data_location = onnx.TensorProto.EXTERNAL
+    which.external_data.add(key="location", value="unlisted.bin")
+    (place,) = [which.dims[0] * 8]
+    which.external_data.add(key="length", value=str(place))
+    which.ClearField("int64_data")
+    bundle = write_encoder(tmp_path / "tiny", encoder=model.SerializeToString())
+    np.arange(3).astype("<i8").tofile(tmp_path / "tiny/unlisted.bin")
+    with pytest.raises(UsageError, match="keeps weights in further files"):
+        Session(bundle, "encoder.onnx")
+    # The runtime itself would take them.
+    monkeypatch.setattr("sordino.models.session.reads_further_files", lambda path: False)
+    assert energies(Session(bundle, "encoder.onnx")).shape == (2, 3)

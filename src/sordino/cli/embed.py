@@ -81,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
     format_name = format_name_of(options.output, options.format)
     _refuse_existing(files_of(options.output, format_name), overwrite=options.overwrite)
     gathered = gather(options.inputs, speaker_rule(options))
+    _refuse_inputs(files_of(options.output, format_name), gathered.tasks)
     encoder = load_encoder(options.encoder, tell=lambda text: say(text, sys.stderr))
     _tell_input(gathered, options)
     with _work_folder(options.output) as work:
@@ -134,8 +135,17 @@ def _refuse_existing(files: tuple[Path, ...], *, overwrite: bool) -> None:
     for file in files:
         if file.is_dir():
             raise UsageError(f"output {file}: is a folder; name a file")
+        if file.exists() and not file.is_file():
+            raise UsageError(f"output {file}: is not a regular file; name another")
         if not overwrite and os.path.lexists(file):
             raise UsageError(f"output {file} exists; use --overwrite or another name")
+
+
+def _refuse_inputs(files: tuple[Path, ...], tasks: tuple[Task, ...]) -> None:
+    there = [file for file in files if file.exists()]
+    for task in tasks if there else ():
+        if task.source.exists() and any(file.samefile(task.source) for file in there):
+            raise UsageError(f"output {task.source}: is one of the recordings; name another")
 
 
 @contextmanager

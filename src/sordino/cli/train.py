@@ -84,6 +84,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _speaker(options: argparse.Namespace) -> int:
     _require_extra()
+    from sordino.training.launch import first_process
     from sordino.training.recipes import read_recipe
     from sordino.training.speaker.finish import export_run
     from sordino.training.speaker.recipe import SpeakerRecipe
@@ -91,10 +92,12 @@ def _speaker(options: argparse.Namespace) -> int:
 
     recipe = SpeakerRecipe.from_values(read_recipe(options.recipe, options.set))
     corpus = _corpus(options)
-    say(
-        f"{counted(len(corpus), 'utterance')} of {counted(len(corpus.speakers), 'speaker')}",
-        sys.stderr,
-    )
+    first = first_process()
+    if first:
+        say(
+            f"{counted(len(corpus), 'utterance')} of {counted(len(corpus.speakers), 'speaker')}",
+            sys.stderr,
+        )
     train_speaker(
         recipe,
         corpus,
@@ -105,6 +108,8 @@ def _speaker(options: argparse.Namespace) -> int:
         jobs=options.jobs,
         quiet=options.quiet,
     )
+    if not first:
+        return EXIT_DONE
     bundle = export_run(
         recipe,
         corpus,

@@ -103,7 +103,7 @@ def _add_store(parser: argparse.ArgumentParser, run: object) -> None:
     )
     add(
         "--key-file",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="the key of the store (or set SORDINO_KEY); make one: sordino key FILE",
     )

@@ -13,6 +13,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as _state
 
 from sordino.errors import UsageError
 from sordino.models.bundle import Bundle
+from sordino.models.external import reads_further_files
 
 Shape = tuple[int | str | None, ...]
 
@@ -47,7 +48,8 @@ class Session:
         outputs: the same for outputs.
 
     Raises:
-        UsageError: there is no such file, or it is not a graph that can be run.
+        UsageError: there is no such file, it is not a graph that can be run, or it keeps weights
+            in further files, which nobody has checked.
     """
 
     def __init__(self, bundle: Bundle, graph: str, *, threads: int = 1) -> None:
@@ -57,6 +59,7 @@ class Session:
         self.graph = graph
         self.threads = threads
         path = str(bundle.path(graph))
+        self._refuse_further_files()
         onnxruntime.disable_telemetry_events()
         self._session = self._guarded(
             lambda: onnxruntime.InferenceSession(
@@ -94,6 +97,13 @@ class Session:
             self.graph,
             self.threads,
         )
+
+    def _refuse_further_files(self) -> None:
+        if self._guarded(lambda: reads_further_files(self.bundle.path(self.graph))):
+            raise UsageError(
+                f"model {self.bundle.folder}: {self.graph} keeps weights in further files; a graph"
+                " must hold them itself"
+            )
 
     def _guarded(self, work: Callable[[], Any]) -> Any:
         path_prefix = f"{self.bundle.folder}{os.sep}"

@@ -68,6 +68,10 @@ def clear_errors(path: Path) -> Iterator[None]:
             raise OutputError(f"store {path}: cannot be opened or written: {text}") from error
         raise StoreError(f"store {path}: is damaged ({text}); {RESTORE}") from error
     except sqlite3.DatabaseError as error:
+        if "not a database" in str(error):
+            raise StoreError(
+                f"store {path}: is not a store of voices, or its head is damaged"
+            ) from error
         raise StoreError(f"store {path}: is damaged ({error}); {RESTORE}") from error
 
 

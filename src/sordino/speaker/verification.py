@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,6 +31,8 @@ Scoring = Literal["cosine", "mean-cosine"]
 DEFAULT_FALSE_ACCEPTS = 0.01
 ENROLMENT_SPEECH = 2.0
 _LEAST_FILE = 0.5
+# More than any real calibration has, and far from what overflows.
+_STEEPEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -368,14 +369,16 @@ def choose_threshold(
         >>> choose_threshold(known, false_accepts=0.001).score
         0.55
     """
+    if known is not None and not isinstance(known, Mapping):
+        raise UsageError("what the encoder's bundle says of verification is no table")
     fits = known is not None and known.get("scoring", "cosine") == scoring
     usable: Mapping[str, Any] = known if known is not None and fits else {}
     calibration = _calibration(usable.get("calibration"))
     if score is not None:
         if false_accepts is not None:
             raise UsageError("give a threshold or a rate of false accepts, not both")
-        if not math.isfinite(score):
-            raise UsageError(f"threshold {score} is not a number")
+        if not -1 <= score <= 1:
+            raise UsageError(f"threshold {score:g} is not a cosine, which lies between -1 and 1")
         return Threshold(score, calibration=calibration)
     rate = DEFAULT_FALSE_ACCEPTS if false_accepts is None else false_accepts
     thresholds = _thresholds(usable.get("thresholds"))
@@ -395,9 +398,12 @@ def choose_threshold(
 def _thresholds(said: Any) -> dict[float, float]:
     try:
         said = said or {}
-        return {float(rate): float(score) for rate, score in said.items()}
+        thresholds = {float(rate): float(score) for rate, score in said.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise UsageError("the encoder's thresholds are not numbers by rates") from error
+    if not all(-1 <= score <= 1 for score in thresholds.values()):
+        raise UsageError("the encoder's thresholds are not cosines, which lie between -1 and 1")
+    return thresholds
 
 
 def _calibration(said: Any) -> AffineCalibration | None:
@@ -407,6 +413,6 @@ def _calibration(said: Any) -> AffineCalibration | None:
         slope, offset = (float(said[key]) for key in ("slope", "offset"))
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError("the encoder's calibration has no slope and offset") from error
-    if not (0 < slope < math.inf and math.isfinite(offset)):
+    if not (0 < slope < _STEEPEST and abs(offset) < _STEEPEST):
         raise UsageError("the encoder's calibration is not a rising line")
     return AffineCalibration(slope, offset)

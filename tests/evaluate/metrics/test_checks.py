@@ -42,7 +42,5 @@ def test_names_are_numbered_in_their_order():
 
 
 def test_lists_of_two_lengths_are_refused():
-    with pytest.raises(
-        UsageError, match="^there are 2 and 3 labels and predictions; expected pairs$"
-    ):
+    with pytest.raises(UsageError, match="2 and 3 labels and predictions; expected pairs"):
         same_length(np.zeros(2), np.zeros(3), "labels and predictions")

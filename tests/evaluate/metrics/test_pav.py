@@ -146,6 +146,7 @@ def test_weights_count_as_copies(trials):
     assert found is not None
     expected = optimal_calibration(copies[copied], copies[~copied])
     assert [step[1:] for step in found_in(found)] == [step[1:] for step in found_in(expected)]
+    np.testing.assert_allclose(found(copies), expected(copies), atol=1e-12)
 
 
 def test_lists_that_cannot_be_used_are_refused():

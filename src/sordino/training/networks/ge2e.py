@@ -67,7 +67,7 @@ def window_starts(samples: Tensor) -> Tensor:
 
     Example:
         >>> window_starts(torch.tensor(32000))
-        tensor([0, 77])
+        tensor([ 0, 77])
     """
     frames = (samples + _HOP) // _HOP
     last = torch.clamp(frames - _FRAMES + _STEP, min=0) // _STEP

@@ -77,7 +77,9 @@ def target_space(
     if dimension >= mean.size:
         return space
     _, _, axes = np.linalg.svd(space(vectors.astype(np.float64)), full_matrices=False)
-    return space.then(Projection(axes[:dimension].T, np.zeros(dimension)))
+    # There are no more axes than vectors.
+    kept = axes[:dimension].T
+    return space.then(Projection(kept, np.zeros(kept.shape[1])))
 
 
 def in_space(space: Projection, vectors: FloatArray) -> FloatArray:
