@@ -7,7 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from scipy.signal import lfilter
+
+# How long an example takes depends on who else uses the machine.
+settings.register_profile("sordino", deadline=None)
+settings.load_profile("sordino")
 
 SPEECH = Path(__file__).resolve().parents[2] / "shared" / "speech"
 

@@ -139,9 +139,11 @@ def test_through_the_program_with_a_model_folder(tmp_path, people):
     first, second = people.of(0)[:2]
     done = sordino("enroll", "anna", first, *common, env=env)
     assert (done.returncode, done.stderr) == (0, "")
-    for threshold, status in (("0.1", 0), ("1.1", 3)):
+    for threshold, status in (("0.1", 0), ("1", 3)):
         done = sordino("verify", "anna", second, "--threshold", threshold, *common, env=env)
         assert (done.returncode, done.stderr) == (status, "")
+    done = sordino("verify", "anna", second, "--threshold", "50", *common, env=env)
+    assert (done.returncode, "threshold 50 is not a cosine" in done.stderr) == (2, True)
     done = sordino("verify", "anna", second, *common, env=env)
     assert done.returncode == 2
     assert "the encoder has no thresholds of its own; give one with --threshold" in done.stderr

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sordino.corpus.corpus import Corpus
     from sordino.training.launch import Hardware
 
-_NEEDED = ("torch", "lightning_fabric", "onnx")
+_NEEDED = ("torch", "lightning_fabric", "onnx", "tensorboard")
 _EPILOG = """\
 examples:
   sordino train speaker speech/manifest.csv --only split=dev -o runs/first --recipe ecapa-small

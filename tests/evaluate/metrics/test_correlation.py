@@ -39,6 +39,12 @@ def test_shifted_tracks_are_aligned(lag):
     assert pitch_correlation(second, first).lag == -lag
 
 
+def test_tracks_without_pauses_are_aligned_by_their_pitch():
+    whole = 120 + 40 * np.sin(np.arange(44) / 3)
+    found = pitch_correlation(whole[:40], whole[4:])
+    assert (found.lag, found.rho) == (-4, pytest.approx(1.0))
+
+
 def test_a_shift_out_of_range_is_not_found():
     whole = track(1, 320)
     found = pitch_correlation(whole[20:300], whole[10:290], most_lag=5)
@@ -93,6 +99,9 @@ def test_nothing_voiced_and_pitch_that_stands_still_have_none():
     for pair in ((moving, silent), (silent, silent), (moving, flat), (flat, moving)):
         assert pitch_correlation(*pair).rho is None
     assert pitch_correlation(moving, silent).frames == 0
+    # All lags are equally good, and the smallest is taken.
+    for still in (flat, silent):
+        assert pitch_correlation(still, still).lag == 0
 
 
 @settings(deadline=None)

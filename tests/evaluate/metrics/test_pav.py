@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
@@ -133,6 +133,8 @@ def test_many_scores_in_single_precision(sizes):
         st.tuples(st.integers(-3, 3), st.booleans(), st.integers(0, 3)), min_size=2, max_size=15
     )
 )
+# The lowest run counts nothing, and the next two differ.
+@example([(-3, False, 0), (-2, True, 1), (-1, False, 2), (0, True, 2), (1, False, 1), (2, True, 1)])
 def test_weights_count_as_copies(trials):
     values, labels, weights = (np.array(column) for column in zip(*trials, strict=True))
     labels = labels.astype(bool)

@@ -83,6 +83,9 @@ def test_rates_are_of_sums_and_not_means_of_rates():
         ("\u0939\u093f\u0928\u094d\u0926\u0940\u0964", "\u0939\u093f\u0928\u094d\u0926\u0940"),
         ("\u0130", "i\u0307"),
         ("\u4f60\u597d\uff0c\u4e16\u754c\u3002", "\u4f60\u597d \u4e16\u754c"),
+        ("\u2122 5 \u33d2", "tm 5 log"),
+        ("a + b = c, $5", "a b c 5"),
+        ("T\u0308", "\u1e97"),
         ("...", ""),
     ],
 )
@@ -105,7 +108,7 @@ def test_normalising_twice_changes_nothing(text):
     [
         ("\u6211\u7231Python", ["\u6211", "\u7231", "python"]),
         ("\u30b3\u30fc\u30d2\u30fc\u3092", list("\u30b3\u30fc\u30d2\u30fc\u3092")),
-        ("\u4eba\u3005", ["\u4eba", "\u3005"]),
+        ("\u4eba\u3005\u3005", ["\u4eba", "\u3005", "\u3005"]),
         ("\U00020000\U00020001", ["\U00020000", "\U00020001"]),
         ("\uc548\ub155 \ud558\uc138\uc694", ["\uc548\ub155", "\ud558\uc138\uc694"]),
         (

@@ -71,8 +71,8 @@ def pitch_correlation(
         )
     first, second = _track(original, "original"), _track(changed, "changed")
     lags = sorted(range(-most_lag, most_lag + 1), key=abs)
-    # Of equal ones max takes the first, which has the smallest lag.
-    lag = max(lags, key=lambda lag: _cosine(*_common(first, second, lag)))
+    # Of equal ones, but for rounding, max takes the first, which has the smallest lag.
+    lag = max(lags, key=lambda lag: round(_cosine(*_common(first, second, lag)), 9))
     pair = np.stack(_common(first, second, lag))
     voiced = pair[:, (pair > 0).all(axis=0)]
     frames = voiced.shape[1]

@@ -17,6 +17,8 @@ from sordino.training.networks.xvector import Xvector, XvectorSettings
 
 Settings = TypeVar("Settings")
 
+MEANS: Mapping[str, tuple[int, ...]] = {"band": (2,), "level": (1, 2)}
+
 
 class WaveEncoder(nn.Module):
     """Filterbank frames, their mean over the utterance taken off, and a network on top.
@@ -24,6 +26,9 @@ class WaveEncoder(nn.Module):
     Args:
         filterbank: the features.
         body: maps (batch, bands, frames) to (batch, dimension).
+        mean: what is taken off: "band", the mean of each band, as is usual for encoders that
+            learn from many sessions of each speaker; "level", one mean of all, which leaves the
+            average spectrum: it tells voices apart, and microphones too.
 
     Shapes:
         (batch, samples), full scale 1, to (batch, dimension).
@@ -35,15 +40,18 @@ class WaveEncoder(nn.Module):
         torch.Size([2, 192])
     """
 
-    def __init__(self, filterbank: Filterbank, body: nn.Module) -> None:
+    def __init__(self, filterbank: Filterbank, body: nn.Module, mean: str = "band") -> None:
         super().__init__()
+        if mean not in MEANS:
+            raise UsageError(f"the mean {mean!r} is not one of {', '.join(MEANS)}")
+        self._axes = MEANS[mean]
         self.filterbank = filterbank
         self.body = body
 
     def forward(self, wave: Tensor) -> Tensor:
         """Speaker vectors of a batch of waveforms of one length."""
         frames = self.filterbank(wave)
-        vector: Tensor = self.body(frames - frames.mean(dim=2, keepdim=True))
+        vector: Tensor = self.body(frames - frames.mean(dim=self._axes, keepdim=True))
         return vector
 
 
@@ -52,8 +60,8 @@ def build_encoder(network: Mapping[str, Any]) -> nn.Module:
 
     Args:
         network: "architecture" ("ecapa", "xvector", "s-ecapa" or "ge2e"), "sizes" (the fields of
-            the architecture's settings that are not the defaults), and "filterbank" (the fields of
-            `FilterbankSettings`); for "s-ecapa" "ssl" in its place.
+            the architecture's settings that are not the defaults), "filterbank" (the fields of
+            `FilterbankSettings`) and "mean" (see `WaveEncoder`); for "s-ecapa" "ssl" in its place.
 
     Raises:
         UsageError: unknown architecture or size.
@@ -64,6 +72,7 @@ def build_encoder(network: Mapping[str, Any]) -> nn.Module:
     """
     architecture = network.get("architecture")
     sizes = dict(network.get("sizes", {}))
+    mean = str(network.get("mean", "band"))
     if architecture == "ge2e":
         return Ge2e()
     if architecture == "s-ecapa":
@@ -73,11 +82,11 @@ def build_encoder(network: Mapping[str, Any]) -> nn.Module:
     if architecture == "ecapa":
         bank = settings_from(FilterbankSettings, network.get("filterbank", {}))
         sizes.setdefault("inputs", bank.bands)
-        return WaveEncoder(Filterbank(bank), Ecapa(settings_from(EcapaSettings, sizes)))
+        return WaveEncoder(Filterbank(bank), Ecapa(settings_from(EcapaSettings, sizes)), mean)
     if architecture == "xvector":
         bank = settings_from(FilterbankSettings, {"bands": 24, **network.get("filterbank", {})})
         sizes.setdefault("inputs", bank.bands)
-        return WaveEncoder(Filterbank(bank), Xvector(settings_from(XvectorSettings, sizes)))
+        return WaveEncoder(Filterbank(bank), Xvector(settings_from(XvectorSettings, sizes)), mean)
     raise UsageError(
         f"there is no architecture {architecture!r}; there are ecapa, xvector, s-ecapa, ge2e"
     )
