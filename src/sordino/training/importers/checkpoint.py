@@ -25,8 +25,10 @@ def read_tensors(source: Path | IO[bytes], where: str) -> Mapping[str, Any]:
     try:
         content = torch.load(source, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in many ways inside torch
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"{where}: is no checkpoint of plain tensors ({reason})") from error
+        # What torch says of it recommends to run what is in the file.
+        raise UsageError(
+            f"{where}: is no checkpoint of plain tensors ({type(error).__name__})"
+        ) from error
     if not isinstance(content, Mapping):
         raise UsageError(f"{where}: holds {type(content).__name__}; expected named tensors")
     return content

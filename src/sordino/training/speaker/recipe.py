@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,9 @@ from sordino.errors import UsageError
 from sordino.training.augment.chain import AugmentationSettings
 from sordino.training.recipes import fill
 from sordino.training.voices import VoiceSettings
+
+# As a bundle's name has to be; it is needed after the last step.
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,10 @@ class SpeakerRecipe:
 
     def __post_init__(self) -> None:
         for right, what in (
+            (
+                re.fullmatch(_NAME, self.name) is not None,
+                f"its name {self.name!r} has to be of letters, digits, '.', '_' and '-'",
+            ),
             *self._of_data(),
             *self._of_effects(),
             *self._of_optimisation(),
@@ -139,7 +147,8 @@ class SpeakerRecipe:
         shortest, longest = data.crop_seconds
         speeds = {1.0, *data.speeds}
         yield 0 < data.validation < 1, "data.validation is a share between 0 and 1"
-        yield 0.3 <= shortest <= longest, "data.crop_seconds are two lengths of 0.3 s or more"
+        fits = 0.3 <= shortest <= longest <= 60
+        yield fits, "data.crop_seconds are two lengths from 0.3 to 60 s"
         yield all(0.5 <= speed <= 2 for speed in speeds), "data.speeds lie between 0.5 and 2"
         yield len(speeds) == 1 + len(data.speeds), "data.speeds differ from each other and from 1"
         yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"

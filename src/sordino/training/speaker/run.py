@@ -22,6 +22,7 @@ from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError, OutputError, UsageError
 from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.reverberation import simulate_rooms
+from sordino.training.importers.checkpoint import read_tensors
 from sordino.training.launch import (
     LOSS_SCALING,
     Hardware,
@@ -145,7 +146,7 @@ def train_speaker(
 
 def trained_encoder(recipe: SpeakerRecipe, folder: Path) -> nn.Module:
     """The encoder of a run's newest checkpoint, in evaluation mode."""
-    state = torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True)
+    state = read_tensors(folder / CHECKPOINT, str(folder / CHECKPOINT))
     prefix = "encoder."
     weights = {
         name[len(prefix) :]: value
@@ -224,6 +225,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
         "step": 0,
     }
     if checkpoint.exists():
+        read_tensors(checkpoint, str(checkpoint))
         fabric.load(checkpoint, state)
     loader = DataLoader(
         crops,
