@@ -183,9 +183,9 @@ def back_ends(
 ) -> dict[str, Scores]:
     """Scores by other back ends, fitted on training speakers."""
     index = (test.trials.model, test.trials.utterance)
-    rows = np.stack([known[utterance.id] for utterance in training])
+    rows = unit(np.stack([known[utterance.id] for utterance in training]))
     labels = np.array([utterance.speaker for utterance in training])
-    mean = unit(rows).mean(axis=0)
+    mean = rows.mean(axis=0)
     cohort = mean_models(rows, [np.flatnonzero(labels == name) for name in sorted(set(labels))])
     plda = fit_plda(rows, labels)
     return {
@@ -198,7 +198,7 @@ def back_ends(
         ),
         "PLDA": trial_products(
             np.stack([plda.enrol(model[None]) for model in vectors.models]),
-            plda.prepare(vectors.tried),
+            plda.prepare(unit(vectors.tried)),
             *index,
         ),
     }
@@ -241,7 +241,10 @@ def report(
     chosen = test.groups["**all**"]
 
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    yield f"Measured {date}: {processor()}; Python {platform.python_version()}."
+    yield (
+        f"Measured {date}: {processor()}, {os.cpu_count()} processors;"
+        f" Python {platform.python_version()}."
+    )
     yield ""
     yield (
         f"Equal error rate in per cent, [95 % interval from drawing speakers anew]. {ENROLMENTS}"

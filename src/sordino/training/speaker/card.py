@@ -44,10 +44,13 @@ def model_card(
         " tract and tempo changed"
         if recipe.voices.copies
         else "- **Further voices:** none",
-        f"- **Teacher:** {recipe.teacher.encoder or 'none'}",
-        f"- **Training:** {wanted.steps} steps of {wanted.batch} crops of"
-        f" {recipe.data.crop_seconds[0]:g} to {recipe.data.crop_seconds[1]:g} s; AAM-softmax with"
-        f" margin {wanted.margin:g} and scale {wanted.scale:g}",
+        f"- **Teacher:** {_teacher(recipe)}",
+        f"- **Training:** {wanted.steps} steps of {wanted.batch} crops of {_length(recipe)} s"
+        + (
+            f"; AAM-softmax with margin {wanted.margin:g} and scale {wanted.scale:g}"
+            if wanted.classification_weight
+            else ""
+        ),
         f"- **Validation:** {len({u.speaker for u in validation})} speakers that were not heard,"
         f" {len(validation)} utterances"
         + ("" if validation_error is None else f": equal error rate {100 * validation_error:.1f} %")
@@ -63,3 +66,15 @@ def model_card(
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _teacher(recipe: SpeakerRecipe) -> str:
+    if not recipe.teacher.encoder:
+        return "none"
+    when = "each crop" if recipe.teacher.each_crop else "each utterance"
+    return f"{recipe.teacher.encoder}, asked about {when}"
+
+
+def _length(recipe: SpeakerRecipe) -> str:
+    shortest, longest = recipe.data.crop_seconds
+    return f"{longest:g}" if shortest == longest else f"{shortest:g} to {longest:g}"
