@@ -76,3 +76,23 @@ def test_wrong_descriptions(network, message):
 def test_settings_from_a_dictionary():
     assert settings_from(EcapaSettings, {"kernels": [1, 2]}).kernels == (1, 2)
     assert settings_from(EcapaSettings, {}) == EcapaSettings()
+
+
+def test_mean_of_the_level_keeps_the_average_spectrum():
+    frames = []
+    for mean in ("band", "level"):
+        network = build_encoder({"architecture": "xvector", "mean": mean}).eval()
+        network.body = torch.nn.Identity()
+        with torch.inference_mode():
+            frames.append(network(torch.randn(1, 16000, generator=torch.manual_seed(0))))
+    by_band, by_level = frames
+    assert by_band.mean(dim=2).abs().max() < 1e-3
+    assert by_level.mean(dim=2).abs().max() > 1
+    assert by_level.mean().abs() < 1e-3
+    # Apart from the mean of each band the two are the same.
+    assert torch.allclose(by_level - by_level.mean(dim=2, keepdim=True), by_band, atol=1e-3)
+
+
+def test_unknown_mean_is_refused():
+    with pytest.raises(UsageError, match="the mean 'median' is not one of band, level"):
+        build_encoder({"architecture": "xvector", "mean": "median"})
