@@ -133,3 +133,11 @@ def test_failed_write_leaves_the_file_that_was_there(tmp_path: Path) -> None:
 def test_samples_of_another_type_are_refused() -> None:
     with pytest.raises(AudioError, match="int16; expected float32"):
         Recording(np.zeros((1, 8), np.int16), 16000)
+
+
+def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.wav"
+    Recording(np.zeros((1, 16000), np.float32), 16000).write(path)
+    assert Recording.read(path, longest=1.0).duration == 1.0
+    with pytest.raises(AudioError, match=r"x\.wav: is longer than 0\.99 s; cut it"):
+        Recording.read(path, longest=0.99)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,16 +53,26 @@ class Recording:
         return float(self.samples.shape[1] / self.sample_rate)
 
     @classmethod
-    def read(cls, path: Path | str) -> Recording:
+    def read(cls, path: Path | str, *, longest: float = math.inf) -> Recording:
         """Read a file of any known format.
 
+        Args:
+            path: the file.
+            longest: in seconds; a longer file is refused as soon as that is known, so that it
+                cannot fill the memory.
+
         Raises:
-            AudioError: see `open_audio`; the message starts with the path.
+            AudioError: see `open_audio`, or the file is too long; the message starts with the
+                path.
         """
         try:
             with open_audio(Path(path)) as reader:
-                samples = np.concatenate(list(reader.blocks(_BLOCK)), axis=1)
-                return cls(samples, reader.info.sample_rate)
+                blocks = _at_most(reader.blocks(_BLOCK), longest * reader.info.sample_rate)
+                return cls(np.concatenate(list(blocks), axis=1), reader.info.sample_rate)
+        except _TooLongError as error:
+            raise AudioError(
+                f"{path}: is longer than {longest:g} s; cut it or give a part of it"
+            ) from error
         except AudioError as error:
             raise AudioError(f"{path}: {error}") from error
 
@@ -101,6 +113,21 @@ class Recording:
         ) as sink:
             for start in range(0, frames, _BLOCK):
                 sink.write(self.samples[:, start : start + _BLOCK])
+
+
+class _TooLongError(Exception):
+    pass
+
+
+def _at_most(
+    blocks: Iterable[npt.NDArray[np.float32]], samples: float
+) -> Iterator[npt.NDArray[np.float32]]:
+    done = 0
+    for block in blocks:
+        done += block.shape[1]
+        if done > samples:
+            raise _TooLongError
+        yield block
 
 
 def _format_of(path: Path) -> Format:

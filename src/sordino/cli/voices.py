@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sordino.speaker.verification import Decision, Judge, Match, Threshold
 
 _STATUS = {"accept": EXIT_DONE, "reject": EXIT_REJECTED, "cannot tell": EXIT_UNSURE}
+# A log-in takes seconds; what is read is held in memory.
+_LONGEST_S = 600.0
 _EPILOG = """\
 exit status:
   0  {accepted}
@@ -176,7 +178,7 @@ def _verify(options: argparse.Namespace) -> int:
 
     with _store(options) as store:
         template = store.template(options.name)
-    found = _judge(options).verify(template, Recording.read(options.file))
+    found = _judge(options).verify(template, Recording.read(options.file, longest=_LONGEST_S))
     if options.json:
         said = {"name": found.name, "score": _rounded(found.score), "llr": _rounded(found.llr)}
         _tell_json(said | _answer(found.decision, found.threshold, found.reasons, found.quality))
@@ -196,7 +198,9 @@ def _identify(options: argparse.Namespace) -> int:
         templates = store.templates()
     judge = _judge(options)
     gallery = Gallery.of(templates, judge.encoder, judge.scoring)
-    found = judge.identify(gallery, Recording.read(options.file), top=options.top)
+    found = judge.identify(
+        gallery, Recording.read(options.file, longest=_LONGEST_S), top=options.top
+    )
     if gallery.left_out:
         names = counted(len(gallery.left_out), "name")
         say(f"note: not compared, of another encoder: {names}", sys.stderr)
@@ -300,7 +304,7 @@ def _recordings(files: Sequence[Path]) -> Iterator[tuple[str, Recording]]:
     from sordino.audio.recording import Recording
 
     for file in files:
-        yield str(file), Recording.read(file)
+        yield str(file), Recording.read(file, longest=_LONGEST_S)
 
 
 def _refuse_repeated(files: Sequence[Path]) -> None:
