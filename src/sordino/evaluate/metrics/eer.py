@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.errors import UsageError
+from sordino.evaluate.metrics.ordered import OrderedTrials
 from sordino.evaluate.metrics.scores import Scores, sorted_scores
 
 FloatArray = npt.NDArray[np.float64]
@@ -234,17 +235,7 @@ class WeightedEER:
     """
 
     def __init__(self, scores: npt.ArrayLike, is_target: npt.NDArray[np.bool_]) -> None:
-        values = np.asarray(scores)
-        if is_target.dtype != np.bool_ or is_target.shape != values.shape:
-            raise UsageError(
-                f"the labels are {is_target.dtype} of shape {is_target.shape}; expected bool of"
-                f" shape {values.shape}"
-            )
-        self._scores = sorted_scores(values[is_target], values[~is_target])
-        self._places = tuple(
-            where[np.argsort(values[where], kind="stable")]
-            for where in (np.flatnonzero(is_target), np.flatnonzero(~is_target))
-        )
+        self._trials = OrderedTrials(scores, is_target)
 
     def __call__(self, weights: npt.NDArray[np.integer]) -> float:
         """The rate with each trial counted so many times; NaN where no target or non-target is.
@@ -252,10 +243,10 @@ class WeightedEER:
         Args:
             weights: whole numbers from 0, shape (trials,).
         """
-        sums = [_sums(weights[places]) for places in self._places]
+        sums = [_sums(part) for part in self._trials.split(weights)]
         if not (sums[0][-1] and sums[1][-1]):
             return math.nan
-        return _crossing(*self._scores, *sums).rate
+        return _crossing(self._trials.targets, self._trials.nontargets, *sums).rate
 
 
 def _crossing(

@@ -32,7 +32,7 @@ from sordino.training.launch import (
 )
 from sordino.training.networks.encoder import build_encoder, dimension_of
 from sordino.training.schedule import warm_cosine
-from sordino.training.speaker.data import Batch, Collate, Crops, StepSampler, read_crop
+from sordino.training.speaker.data import Batch, Collate, Crops, StepSampler, read_crop, repeated
 from sordino.training.speaker.recipe import SpeakerRecipe
 from sordino.training.speaker.record import CHECKPOINT, LOG, Log, settle
 from sordino.training.speaker.task import Losses, SpeakerTask
@@ -342,7 +342,7 @@ class Noises:
     def __call__(self, length: int, generator: np.random.Generator) -> FloatArray:
         """A part of any of them, said again where it is too short."""
         chosen = self._recordings[int(generator.integers(len(self._recordings)))]
-        return np.resize(read_crop(chosen, SAMPLE_RATE, length, generator.random()), length)
+        return repeated(read_crop(chosen, SAMPLE_RATE, length, generator.random()), length)
 
 
 def _on_device(loader: DataLoader[Any], fabric: Fabric) -> Iterator[Batch]:
