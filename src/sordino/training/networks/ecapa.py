@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,7 +45,7 @@ class EcapaSettings:
 
 
 class TdnnLayer(nn.Module):
-    """Convolution over time, ReLU, batch normalisation.
+    """Convolution over time, activation (ReLU unless another is given), batch normalisation.
 
     Shapes:
         (batch, inputs, frames) to (batch, outputs, ceil(frames / stride)).
@@ -58,8 +59,10 @@ class TdnnLayer(nn.Module):
         dilation: int = 1,
         stride: int = 1,
         padding: Padding = "reflect",
+        activation: Callable[[Tensor], Tensor] = torch.relu,
     ) -> None:
         super().__init__()
+        self.activation = activation
         self.conv = nn.Conv1d(
             inputs,
             outputs,
@@ -73,7 +76,7 @@ class TdnnLayer(nn.Module):
 
     def forward(self, frames: Tensor) -> Tensor:
         """Apply the layer."""
-        out: Tensor = self.norm(torch.relu(self.conv(frames)))
+        out: Tensor = self.norm(self.activation(self.conv(frames)))
         return out
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from sordino.training.networks.ecapa import TdnnLayer
+
 
 @dataclass(frozen=True)
 class XvectorSettings:
@@ -46,7 +48,13 @@ class Xvector(nn.Module):
         self.settings = settings
         sizes = (settings.inputs, *settings.channels)
         self.layers = nn.ModuleList(
-            _Layer(sizes[index], sizes[index + 1], kernel, dilation)
+            TdnnLayer(
+                sizes[index],
+                sizes[index + 1],
+                kernel,
+                dilation,
+                activation=nn.functional.leaky_relu,
+            )
             for index, (kernel, dilation) in enumerate(
                 zip(settings.kernels, settings.dilations, strict=True)
             )
@@ -61,21 +69,3 @@ class Xvector(nn.Module):
         spread = (frames - mean.unsqueeze(2)).square().sum(dim=2) / (frames.shape[2] - 1)
         vector: Tensor = self.fc(torch.cat([mean, spread.clamp(min=1e-10).sqrt()], dim=1))
         return vector
-
-
-class _Layer(nn.Module):
-    def __init__(self, inputs: int, outputs: int, kernel: int, dilation: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(
-            inputs,
-            outputs,
-            kernel,
-            dilation=dilation,
-            padding=dilation * (kernel - 1) // 2,
-            padding_mode="reflect" if kernel > 1 else "zeros",
-        )
-        self.norm = nn.BatchNorm1d(outputs)
-
-    def forward(self, frames: Tensor) -> Tensor:
-        out: Tensor = self.norm(nn.functional.leaky_relu(self.conv(frames)))
-        return out
