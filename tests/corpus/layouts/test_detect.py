@@ -11,6 +11,24 @@ FILES = {
     "manifest": {"list.csv": "path,speaker\n1.wav,ann\n", "1.wav": ""},
     "kaldi": {"wav.scp": "a 1.wav\n", "utt2spk": "a ann\n", "1.wav": ""},
     "voxceleb": {"id10001/x/00001.wav": ""},
+    "vctk": {"wav48/p225/p225_001.wav": "", "txt/p225/p225_001.txt": "Please call Stella.\n"},
+    "aishell3": {
+        "train/wav/SSB0005/SSB00050001.wav": "",
+        "train/content.txt": "SSB00050001.wav\t广 guang3 州 zhou1\n",
+    },
+    "commonvoice": {
+        "validated.tsv": "client_id\tpath\tsentence\na\tcommon_voice_cy_1.mp3\tBore da.\n",
+        "clips/common_voice_cy_1.mp3": "",
+    },
+    "vpc": {
+        "libri_dev_enrolls/wav.scp": "84-1 84-1.wav\n",
+        "libri_dev_enrolls/utt2spk": "84-1 84\n",
+        "libri_dev_enrolls/enrolls": "84-1\n",
+        "libri_dev_trials_f/wav.scp": "84-1 84-1.wav\n",
+        "libri_dev_trials_f/utt2spk": "84-1 84\n",
+        "libri_dev_trials_f/trials": "",
+        "84-1.wav": "",
+    },
     "librispeech": {"84/1/84-1-0000.flac": "", "84/1/84-1.trans.txt": "84-1-0000 TEXT\n"},
     "folders": {"ann/1.wav": ""},
 }
@@ -18,6 +36,10 @@ IDS = {
     "manifest": "1.wav",
     "kaldi": "a",
     "voxceleb": "id10001/x/00001.wav",
+    "vctk": "p225_001",
+    "aishell3": "SSB00050001",
+    "commonvoice": "common_voice_cy_1",
+    "vpc": "84-1",
     "librispeech": "84-1-0000",
     "folders": "ann/1.wav",
 }
@@ -26,7 +48,7 @@ IDS = {
 def make(folder: Path, layout: str) -> Path:
     for name, content in FILES[layout].items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
+        (folder / name).write_text(content, encoding="utf-8")
     return folder / "list.csv" if layout == "manifest" else folder
 
 

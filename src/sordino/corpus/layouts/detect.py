@@ -8,7 +8,17 @@ from pathlib import Path
 from types import ModuleType
 
 from sordino.corpus.corpus import Corpus
-from sordino.corpus.layouts import folders, kaldi, librispeech, manifest, voxceleb
+from sordino.corpus.layouts import (
+    aishell3,
+    commonvoice,
+    folders,
+    kaldi,
+    librispeech,
+    manifest,
+    vctk,
+    voxceleb,
+    vpc,
+)
 from sordino.errors import UsageError
 
 
@@ -35,12 +45,27 @@ def _layout(module: ModuleType) -> Layout:
 
 # In the order in which they are tried: every other one is also a folder with folders.
 LAYOUTS: Mapping[str, Layout] = {
-    module.NAME: _layout(module) for module in (kaldi, manifest, voxceleb, librispeech, folders)
+    module.NAME: _layout(module)
+    for module in (
+        kaldi,
+        manifest,
+        voxceleb,
+        vctk,
+        aishell3,
+        commonvoice,
+        vpc,
+        librispeech,
+        folders,
+    )
 }
 
 
 def read_corpus(path: Path, layout: str | None = None) -> Corpus:
     """Read a corpus from a CSV manifest, a Kaldi directory, a public corpus or plain folders.
+
+    The public corpora are VoxCeleb, VCTK, AISHELL-3, Common Voice, LibriSpeech and the data of the
+    VoicePrivacy Challenges; the module of each says what it reads. Lists of trials that lie with
+    a corpus are read by `vpc.read_vpc`.
 
     Args:
         path: a file or a folder.
