@@ -111,6 +111,15 @@ def test_nothing_of_what_lies_above_eight_khz_comes_through(rate: int) -> None:
     assert after[high].sum() < 1e-6 * before[high].sum()
 
 
+def test_resynthesis_leaves_the_voice_as_it_is() -> None:
+    signal = voice(2, 16000, seed=4)[:, 0]
+    own = transformed(McAdams(alpha=0.6).resynthesis(), signal, 16000)
+    moved = transformed(McAdams(alpha=0.6), signal, 16000)
+    scale = np.abs(signal).max()
+    assert np.abs(own - signal).max() < 0.01 * scale
+    assert np.abs(moved - signal).max() > 0.2 * scale
+
+
 def test_silent_frames_stay_silent_among_others() -> None:
     signal = voice(1.0, 16000)[:, 0].copy()
     signal[4000:8000] = 0.0

@@ -82,6 +82,13 @@ class Anonymizer(ABC):
             Arrays (channels, samples); as many samples in total as came in.
         """
 
+    def resynthesis(self) -> Anonymizer | None:
+        """The same system with each speaker's own voice: what the processing alone does.
+
+        None where a system cannot do that.
+        """
+        return None
+
     def draws(self, key: SecretKey | bytes, speaker: str, utterance: str | None = None) -> Draws:
         """The pseudo-speaker for a speaker, or for one utterance of theirs.
 

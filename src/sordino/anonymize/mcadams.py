@@ -94,6 +94,10 @@ class McAdams(Anonymizer):
             "level": self.level,
         }
 
+    def resynthesis(self) -> McAdams:
+        """See `Anonymizer.resynthesis`: frames are taken apart and put together unmoved."""
+        return _Unmoved(level=self.level)
+
     def coefficient(self, draws: Draws) -> float:
         """The coefficient of a pseudo-speaker; a secret wherever it is drawn."""
         return self._low + (self._high - self._low) * draws.uniform("alpha")
@@ -117,6 +121,12 @@ class McAdams(Anonymizer):
             inner_rate,
             lambda inner: overlap_add(inner, hop, change, max_frames=_SAMPLES_AT_ONCE // (2 * hop)),
         )
+
+
+class _Unmoved(McAdams):
+    def coefficient(self, draws: Draws) -> float:
+        del draws
+        return 1.0
 
 
 def mcadams_frames(frames: FloatArray, sample_rate: int, alpha: float) -> FloatArray:

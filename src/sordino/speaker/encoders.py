@@ -33,8 +33,8 @@ class OnnxEncoder(SpeakerEncoder):
     """A speaker encoder from a bundle.
 
     The bundle's graph takes `wave`, float32 (batch, samples) with full scale 1, and gives
-    `vector`, float32 (batch, dimension). Recordings may have any rate and any number of channels:
-    channels are averaged, then resampled.
+    `vector`, float32 (batch, dimension); a bundle may name another `input` and `output`.
+    Recordings may have any rate and any number of channels: channels are averaged, then resampled.
 
     A recording longer than the bundle's `maximum_samples` (60 s where it names none) is cut: see
     `sordino.speaker.waves.cut`. Its vector is the mean direction of its pieces' vectors, weighted
@@ -66,8 +66,10 @@ class OnnxEncoder(SpeakerEncoder):
             raise UsageError(
                 f"model {bundle.folder}: maximum_samples is less than twice minimum_samples"
             )
+        self._input = str(bundle.metadata.get("input", INPUT))
+        self._output = str(bundle.metadata.get("output", OUTPUT))
         self._session = Session(bundle, GRAPH, threads=threads)
-        _check_graph(self._session, self.dimension)
+        _check_graph(self._session, self._input, self._output, self.dimension)
 
     def embed(self, recording: Recording) -> Vector:
         """See `SpeakerEncoder.embed`."""
@@ -122,7 +124,7 @@ class OnnxEncoder(SpeakerEncoder):
         return vectors[0] if len(vectors) == 1 else mean_vector(vectors, weights)
 
     def _vectors(self, waves: Wave) -> Vector:
-        (vectors,) = self._session.run({INPUT: waves}, [OUTPUT])
+        (vectors,) = self._session.run({self._input: waves}, [self._output])
         if vectors.shape != (len(waves), self.dimension):
             raise UsageError(
                 f"model {self.bundle.folder}: gives vectors of shape {vectors.shape} instead of"
@@ -188,17 +190,17 @@ def load_encoder(
     return OnnxEncoder(load_model(name_or_path, KIND, tell=tell), threads=threads)
 
 
-def _check_graph(session: Session, dimension: int) -> None:
+def _check_graph(session: Session, wave: str, vector: str, dimension: int) -> None:
     place = f"model {session.bundle.folder}: {session.graph}"
-    if list(session.inputs) != [INPUT] or len(session.inputs[INPUT]) != 2:
-        raise UsageError(f"{place} does not take {INPUT} (batch, samples), but {session.inputs}")
-    if any(isinstance(size, int) for size in session.inputs[INPUT]):
-        raise UsageError(f"{place} takes only {INPUT} of shape {session.inputs[INPUT]}")
-    shape = session.outputs.get(OUTPUT)
+    if list(session.inputs) != [wave] or len(session.inputs[wave]) != 2:
+        raise UsageError(f"{place} does not take {wave} (batch, samples), but {session.inputs}")
+    if any(isinstance(size, int) for size in session.inputs[wave]):
+        raise UsageError(f"{place} takes only {wave} of shape {session.inputs[wave]}")
+    shape = session.outputs.get(vector)
     fits = shape is not None and len(shape) == 2
     if shape is None or not fits or (isinstance(shape[1], int) and shape[1] != dimension):
         raise UsageError(
-            f"{place} does not give {OUTPUT} (batch, {dimension}), but {session.outputs}"
+            f"{place} does not give {vector} (batch, {dimension}), but {session.outputs}"
         )
 
 

@@ -101,6 +101,7 @@ class SpeakerRecipe:
         name: of the encoder.
         network: see `sordino.training.networks.encoder.build_encoder`.
         summary: one line about it.
+        start: a ready encoder whose weights training begins with; empty for fresh ones.
         data: see `DataSettings`.
         voices: further voices made from the real ones.
         teacher: see `TeacherSettings`.
@@ -120,6 +121,7 @@ class SpeakerRecipe:
     name: str
     network: dict[str, Any]
     summary: str = ""
+    start: str = ""
     data: DataSettings = field(default_factory=DataSettings)
     voices: VoiceSettings = field(default_factory=VoiceSettings)
     teacher: TeacherSettings = field(default_factory=TeacherSettings)

@@ -158,6 +158,21 @@ def trained_encoder(recipe: SpeakerRecipe, folder: Path) -> nn.Module:
     return encoder.eval()
 
 
+def starting_network(recipe: SpeakerRecipe) -> nn.Module:
+    """The network of the ready encoder that a recipe starts from.
+
+    Raises:
+        UsageError: there is no such encoder, or its network is not the recipe's.
+    """
+    from sordino.models.find import load_model
+    from sordino.training.export import load_network
+
+    bundle = load_model(recipe.start, "speaker-encoder")
+    if bundle.metadata.get("network") != recipe.network:
+        raise UsageError(f"recipe {recipe.name}: {recipe.start} has another network")
+    return load_network(bundle)
+
+
 def prepare(
     recipe: SpeakerRecipe,
     corpus: Corpus,
@@ -211,6 +226,8 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     crops = _crops(prepared)
     _seed(recipe.data.seed, 0, 0)
     task = SpeakerTask(recipe, crops.classes, crops.target_dimension)
+    if recipe.start:
+        task.encoder.load_state_dict(starting_network(recipe).state_dict())
     if fabric.world_size > 1 and fabric.device.type == "cuda":
         task = nn.SyncBatchNorm.convert_sync_batchnorm(task)  # type: ignore[no-untyped-call]
     optimizer = torch.optim.AdamW(
@@ -286,7 +303,10 @@ def _check(recipe: SpeakerRecipe, corpus: Corpus, hardware: Hardware) -> None:
             " crops or more for each; set optimisation.batch"
         )
     hold_out(corpus, recipe.data.validation, recipe.data.seed)
-    build_encoder(recipe.network)
+    if recipe.start:
+        starting_network(recipe)
+    else:
+        build_encoder(recipe.network)
 
 
 def _taught(
