@@ -8,6 +8,7 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -77,7 +78,8 @@ class Privacy:
         disclosure: ZEBRA's expected disclosure, 0 to 0.721 bit.
         worst: ZEBRA's largest disclosure, |log10 LR|; infinite where a score separates perfectly.
         category: ZEBRA's letter for it, 0 and A to F.
-        det: up to 200 pairs of false-alarm and miss rate, from few false alarms to many.
+        det: up to 200 pairs of false-alarm and miss rate, from few false alarms to many; may be
+            empty for groups other than "all".
         histogram: of the scores.
     """
 
@@ -383,10 +385,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@lru_cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _typed(kind: Any, value: Any) -> Any:
     origin = get_origin(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         return kind(**{name: _typed(hints[name], item) for name, item in value.items()})
     if origin in {Union, types.UnionType}:
         (inner,) = (part for part in get_args(kind) if part is not type(None))
