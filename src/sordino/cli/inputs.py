@@ -123,8 +123,11 @@ def default_jobs(sources: Iterable[Path]) -> int:
     """How many worker processes are worth their start for these recordings."""
     # Starting a worker takes as long as processing a few megabytes.
     size = sum(source.stat().st_size for source in sources if source.exists())
+    return min(processors(), 1 + size // _BYTES_PER_WORKER)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        processors = len(os.sched_getaffinity(0))
-    else:
-        processors = os.cpu_count() or 1
-    return min(processors, 1 + size // _BYTES_PER_WORKER)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -227,8 +227,10 @@ class AttributeAttack:
         speakers: of how many speakers.
         auc: max(AUC, 1 - AUC), 0.5 is a guess; None for more than two classes.
         balanced_accuracy: mean recall of the classes.
-        cllr: cost of the attribute's log-likelihood ratios, in bits; 1 tells nothing.
+        cllr: cost of the attribute's log-likelihood ratios, in bits; for more classes divided by
+            log2 of their number, so that 1 always tells nothing.
         information: lower bound of the mutual information, in bits.
+        classes: how many values the attribute has.
     """
 
     system: str
@@ -242,6 +244,7 @@ class AttributeAttack:
     balanced_accuracy: Measure
     cllr: Measure | None
     information: Measure
+    classes: int = 2
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,9 @@ from sordino.errors import UsageError
 Statistic = Callable[[npt.NDArray[np.int64]], float]
 """A figure of trials that each count as often as a weight says, shape (trials,); NaN where the
 weights leave too little for it."""
+
+Statistics = Callable[[npt.NDArray[np.int64]], Sequence[float]]
+"""Several such figures."""
 
 # Where more draws than this lack a target or a non-target there are too few speakers.
 _MOST_UNDEFINED = 0.05
@@ -83,6 +86,70 @@ def bootstrap_over_speakers(
         >>> eer.low < eer.value < eer.high
         True
     """
+    (found,) = _intervals(lambda weights: [statistic(weights)], enrolled, tried, draws, level, seed)
+    if np.isnan(found.value):
+        raise UsageError("the figure is not defined for these trials")
+    if found.undefined > _MOST_UNDEFINED * draws:
+        raise UsageError(
+            f"{found.speakers} speakers are too few for an interval:"
+            f" {found.undefined} of {draws} draws have no target or no non-target"
+        )
+    return found
+
+
+def intervals_over_speakers(
+    statistic: Statistics,
+    enrolled: npt.NDArray[np.generic],
+    tried: npt.NDArray[np.generic],
+    *,
+    draws: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Interval | None, ...]:
+    """Intervals of several figures from the same draws; see `bootstrap_over_speakers`.
+
+    Args:
+        statistic: the figures, as a function of weights, always as many.
+        enrolled: as for `bootstrap_over_speakers`.
+        tried: the same.
+        draws: the same.
+        level: the same.
+        seed: the same.
+
+    Returns:
+        An interval for each figure; None where it is not defined for the trials as they are, or
+        where there are too few speakers.
+
+    Raises:
+        UsageError: a number is out of range or the shapes differ.
+
+    Example:
+        >>> from sordino.evaluate.metrics.eer import WeightedEER
+        >>> enrolled, tried = np.divmod(np.arange(20 * 20), 20)
+        >>> rate = WeightedEER(np.arange(400.0), enrolled == tried)
+        >>> first, second = intervals_over_speakers(
+        ...     lambda weights: [rate(weights), np.nan], enrolled, tried, draws=100
+        ... )
+        >>> first.low < first.value < first.high, second is None
+        (True, True)
+    """
+    found = _intervals(statistic, enrolled, tried, draws, level, seed)
+    return tuple(
+        None
+        if np.isnan(interval.value) or interval.undefined > _MOST_UNDEFINED * draws
+        else interval
+        for interval in found
+    )
+
+
+def _intervals(
+    statistic: Statistics,
+    enrolled: npt.NDArray[np.generic],
+    tried: npt.NDArray[np.generic],
+    draws: int,
+    level: float,
+    seed: int,
+) -> list[Interval]:
     if draws < 100 or not 0 < level < 1:
         raise UsageError(
             f"{draws} draws at level {level}: expected at least 100, at a level between 0 and 1"
@@ -92,26 +159,26 @@ def bootstrap_over_speakers(
             f"speakers have shapes {enrolled.shape} and {tried.shape}; expected (trials,) twice"
         )
     names, numbers = np.unique(np.concatenate([enrolled, tried]), return_inverse=True)
-    first, second = numbers[: enrolled.size], numbers[enrolled.size :]
-    others = np.flatnonzero(first != second)
-    first_of_others, second_of_others = first[others], second[others]
-    value = statistic(np.ones(enrolled.size, dtype=np.int64))
-    if np.isnan(value):
-        raise UsageError("the figure is not defined for these trials")
+    codes = numbers[: enrolled.size] * names.size + numbers[enrolled.size :]
+    # Far fewer pairs of speakers than trials, mostly.
+    pairs, pair = np.unique(codes, return_inverse=True)
+    first, second = np.divmod(pairs, names.size)
+    alone = first == second
+    given = statistic(np.ones(enrolled.size, dtype=np.int64))
 
     rng = np.random.default_rng(seed)
-    values = np.empty(draws)
+    values = np.empty((draws, len(given)))
     for draw in range(draws):
         drawn = np.bincount(rng.integers(names.size, size=names.size), minlength=names.size)
-        weights = drawn[first]
-        weights[others] = drawn[first_of_others] * drawn[second_of_others]
-        values[draw] = statistic(weights)
-    defined = values[~np.isnan(values)]
-    undefined = draws - defined.size
-    if undefined > _MOST_UNDEFINED * draws:
-        raise UsageError(
-            f"{names.size} speakers are too few for an interval:"
-            f" {undefined} of {draws} draws have no target or no non-target"
+        counts = drawn[first] * np.where(alone, 1, drawn[second])
+        values[draw] = statistic(counts[pair])
+    intervals = []
+    for value, drawn_values in zip(given, values.T, strict=True):
+        defined = drawn_values[~np.isnan(drawn_values)]
+        low, high = np.nan, np.nan
+        if defined.size:
+            low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+        intervals.append(
+            Interval(float(value), float(low), float(high), level, names.size, draws - defined.size)
         )
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), level, int(names.size), undefined)
+    return intervals

@@ -65,7 +65,7 @@ def min_cllr(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> float:
 
     Source: as for `cllr`.
     """
-    return _least_cost(optimal_calibration(targets, nontargets))
+    return least_cost(optimal_calibration(targets, nontargets))
 
 
 def calibration_loss(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> float:
@@ -85,6 +85,24 @@ def calibration_loss(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> float
     """
     # Rounding can bring the difference of equal costs below 0.
     return max(0.0, cllr(targets, nontargets) - min_cllr(targets, nontargets))
+
+
+def least_cost(steps: Steps) -> float:
+    """The Cllr of a calibration: `min_cllr`, from steps that are there already.
+
+    Args:
+        steps: of `optimal_calibration`, not smoothed.
+
+    Example:
+        >>> least_cost(optimal_calibration([1.0, 2.0], [0.0, 0.5]))
+        0.0
+    """
+    cost = 0.0
+    for counts, sign in ((steps.targets, -1.0), (steps.nontargets, 1.0)):
+        here = counts > 0
+        costs = np.logaddexp(0.0, sign * steps.ratios[here])
+        cost += float(counts[here] @ costs) / float(counts.sum())
+    return 0.5 * cost / math.log(2)
 
 
 class WeightedCllr:
@@ -151,7 +169,7 @@ class WeightedMinCllr:
             weights: whole numbers from 0, shape (trials,).
         """
         steps = self._calibration(weights)
-        return math.nan if steps is None else _least_cost(steps)
+        return math.nan if steps is None else least_cost(steps)
 
 
 def _mean_cost(ratios: Numbers, sign: float) -> float:
@@ -160,12 +178,3 @@ def _mean_cost(ratios: Numbers, sign: float) -> float:
         for start in range(0, ratios.size, _BLOCK)
     )
     return total / ratios.size / math.log(2)
-
-
-def _least_cost(steps: Steps) -> float:
-    cost = 0.0
-    for counts, sign in ((steps.targets, -1.0), (steps.nontargets, 1.0)):
-        here = counts > 0
-        costs = np.logaddexp(0.0, sign * steps.ratios[here])
-        cost += float(counts[here] @ costs) / float(counts.sum())
-    return 0.5 * cost / math.log(2)

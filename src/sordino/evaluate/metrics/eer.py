@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,7 +128,28 @@ def equal_error_rate(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> EER:
         EER(rate=0.25, threshold=0.5)
     """
     own, others = sorted_scores(targets, nontargets)
-    return _crossing(own, others, range(own.size + 1), range(others.size + 1))
+
+    def point(threshold: Score) -> _Point:
+        rejected = int(np.searchsorted(others, threshold))
+        return _Point(
+            float(threshold), int(np.searchsorted(own, threshold)), others.size - rejected
+        )
+
+    def caught_up(threshold: Score) -> bool:
+        at = point(threshold)
+        return at.misses * others.size >= at.false_alarms * own.size
+
+    # The first score, of either list, at which misses have caught up with false alarms.
+    above = own.dtype.type(np.inf)
+    for scores in (own, others):
+        first = bisect_left(scores, True, key=caught_up)
+        above = min(above, scores[first]) if first < scores.size else above
+    # And the last score before it; there is one, since the lowest of all accepts everything.
+    below = own.dtype.type(-np.inf)
+    for scores in (own, others):
+        before = int(np.searchsorted(scores, above)) - 1
+        below = max(below, scores[before]) if before >= 0 else below
+    return _between(point(above), point(below), own.size, others.size)
 
 
 def equal_error_rate_convex_hull(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> EER:
@@ -236,6 +256,10 @@ class WeightedEER:
 
     def __init__(self, scores: npt.ArrayLike, is_target: npt.NDArray[np.bool_]) -> None:
         self._trials = OrderedTrials(scores, is_target)
+        own, others = self._trials.targets, self._trials.nontargets
+        # All thresholds, the last one above all scores, and how many scores are below each.
+        thresholds = np.append(np.unique(np.concatenate([own, others])), np.inf)
+        self._below = np.searchsorted(own, thresholds), np.searchsorted(others, thresholds)
 
     def __call__(self, weights: npt.NDArray[np.integer]) -> float:
         """The rate with each trial counted so many times; NaN where no target or non-target is.
@@ -243,41 +267,22 @@ class WeightedEER:
         Args:
             weights: whole numbers from 0, shape (trials,).
         """
-        sums = [_sums(part) for part in self._trials.split(weights)]
-        if not (sums[0][-1] and sums[1][-1]):
+        missed, rejected = (_sums(part) for part in self._trials.split(weights))
+        total, opposed = int(missed[-1]), int(rejected[-1])
+        if not (total and opposed):
             return math.nan
-        return _crossing(self._trials.targets, self._trials.nontargets, *sums).rate
+        below_own, below_others = self._below
 
+        def point(at: int) -> _Point:
+            misses, alarms = missed[below_own[at]], opposed - rejected[below_others[at]]
+            return _Point(math.nan, int(misses), int(alarms))
 
-def _crossing(
-    own: Scores,
-    others: Scores,
-    below_own: Sequence[int] | Counts,
-    below_others: Sequence[int] | Counts,
-) -> EER:
-    """The plain equal error rate; `below_own[i]` is the weight of the lowest i targets."""
-    total, opposed = int(below_own[-1]), int(below_others[-1])
+        def caught_up(at: int) -> bool:
+            here = point(at)
+            return here.misses * opposed >= here.false_alarms * total
 
-    def point(threshold: Score) -> _Point:
-        missed = int(below_own[int(np.searchsorted(own, threshold))])
-        rejected = int(below_others[int(np.searchsorted(others, threshold))])
-        return _Point(float(threshold), missed, opposed - rejected)
-
-    def caught_up(threshold: Score) -> bool:
-        at = point(threshold)
-        return at.misses * opposed >= at.false_alarms * total
-
-    # The first score, of either list, at which misses have caught up with false alarms.
-    above = own.dtype.type(np.inf)
-    for scores in (own, others):
-        first = bisect_left(scores, True, key=caught_up)
-        above = min(above, scores[first]) if first < scores.size else above
-    # And the last score before it; there is one, since the lowest of all accepts everything.
-    below = own.dtype.type(-np.inf)
-    for scores in (own, others):
-        before = int(np.searchsorted(scores, above)) - 1
-        below = max(below, scores[before]) if before >= 0 else below
-    return _between(point(above), point(below), total, opposed)
+        first = bisect_left(range(below_own.size), True, key=caught_up)
+        return _between(point(first), point(first - 1), total, opposed).rate
 
 
 def _between(upper: _Point, lower: _Point, total: int, opposed: int) -> EER:

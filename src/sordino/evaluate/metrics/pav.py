@@ -76,6 +76,23 @@ def optimal_calibration(
     return _pool(lowest, np.diff(own_edges), np.diff(other_edges), smoothed)
 
 
+def smoothed(steps: Steps) -> Steps:
+    """The steps of the same scores with `smoothed=True`.
+
+    Scores that are pooled stay pooled when others come before or after them, so that the steps
+    hold all that is needed.
+
+    Args:
+        steps: of `optimal_calibration`, not smoothed.
+
+    Example:
+        >>> steps = optimal_calibration([1.0, 3.0, 4.0], [0.0, 2.0])
+        >>> smoothed(steps).ratios.round(3).tolist()
+        [-1.099, -0.405, 0.693]
+    """
+    return _pool(steps.lowest, steps.targets, steps.nontargets, True)
+
+
 class WeightedCalibration:
     """The calibration of trials that count more than once, or not at all.
 

@@ -34,6 +34,24 @@ def sorted_scores(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> tuple[Sc
     return first, second
 
 
+def finite_scores(*lists: Scores) -> tuple[Scores, ...]:
+    """The same lists; where a score is infinite, the ranks of all scores among each other.
+
+    Whatever depends on the order of scores only stays as it is.
+
+    Args:
+        lists: scores without NaN, of any shape, at least one each.
+
+    Example:
+        >>> [scores.tolist() for scores in finite_scores(np.array([0.5, np.inf]), np.array([0.2]))]
+        [[1.0, 2.0], [0.0]]
+    """
+    if all(np.isfinite([scores.min(), scores.max()]).all() for scores in lists):
+        return lists
+    distinct = np.unique(np.concatenate([scores.ravel() for scores in lists]))
+    return tuple(np.searchsorted(distinct, scores).astype(np.float64) for scores in lists)
+
+
 def _sorted(kind: str, values: npt.NDArray[Any], dtype: npt.DTypeLike) -> Scores:
     if values.ndim != 1:
         raise UsageError(f"the {kind} scores have shape {values.shape}; expected (trials,)")

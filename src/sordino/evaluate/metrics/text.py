@@ -11,7 +11,7 @@ from sordino.errors import UsageError
 
 # A word is the same with and without them, however they are written: don't, l'été. Straight, the
 # two curly ones, the letter, the grave and the acute accent.
-_APOSTROPHES = frozenset("'\u2019\u2018\u02bc`\u00b4")
+APOSTROPHES = frozenset("'\u2019\u2018\u02bc`\u00b4")
 
 # First and last letters of scripts that are written without spaces between words: Thai, Lao,
 # Burmese, Khmer; the Han iteration mark and zero; kana; Han with its extensions.
@@ -90,7 +90,7 @@ def normalised(text: str) -> str:
     """
     # Lower case can undo a composed form, hence NFKC on both sides of it.
     lower = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
-    kept = (_scored(character) for character in lower if character not in _APOSTROPHES)
+    kept = (_scored(character) for character in lower if character not in APOSTROPHES)
     return " ".join("".join(kept).split())
 
 
@@ -141,7 +141,7 @@ def word_errors(reference: str, recognised: str) -> ErrorCounts:
         >>> word_errors("The cat sat.", "the hat sat down")
         ErrorCounts(substitutions=1, deletions=0, insertions=1, length=3)
     """
-    return _errors(words(reference), words(recognised))
+    return token_errors(words(reference), words(recognised))
 
 
 def character_errors(reference: str, recognised: str) -> ErrorCounts:
@@ -158,7 +158,33 @@ def character_errors(reference: str, recognised: str) -> ErrorCounts:
         >>> character_errors("你好吗", "你好").rate
         0.3333333333333333
     """
-    return _errors(characters(reference), characters(recognised))
+    return token_errors(characters(reference), characters(recognised))
+
+
+def token_errors(reference: Sequence[str], recognised: Sequence[str]) -> ErrorCounts:
+    """Errors between two lists of words or characters, as they are.
+
+    Args:
+        reference: what was said.
+        recognised: what a recogniser has made of it.
+
+    Raises:
+        UsageError: the package rapidfuzz is not installed.
+
+    Example:
+        >>> token_errors(["a", "b"], ["a", "c", "d"]).errors
+        2
+    """
+    try:
+        from rapidfuzz.distance import Levenshtein
+    except ImportError:
+        raise UsageError(
+            "error rates of text need the package rapidfuzz: pip install 'sordino[evaluate]'"
+        ) from None
+    edits = [edit.tag for edit in Levenshtein.editops(reference, recognised)]
+    return ErrorCounts(
+        edits.count("replace"), edits.count("delete"), edits.count("insert"), len(reference)
+    )
 
 
 def total_errors(
@@ -184,19 +210,6 @@ def total_errors(
     if len(said) != len(heard):
         raise UsageError(f"there are {len(said)} references and {len(heard)} recognised texts")
     return sum(map(count, said, heard), ErrorCounts())
-
-
-def _errors(reference: Sequence[str], recognised: Sequence[str]) -> ErrorCounts:
-    try:
-        from rapidfuzz.distance import Levenshtein
-    except ImportError:
-        raise UsageError(
-            "error rates of text need the package rapidfuzz: pip install 'sordino[evaluate]'"
-        ) from None
-    edits = [edit.tag for edit in Levenshtein.editops(reference, recognised)]
-    return ErrorCounts(
-        edits.count("replace"), edits.count("delete"), edits.count("insert"), len(reference)
-    )
 
 
 def _scored(character: str) -> str:

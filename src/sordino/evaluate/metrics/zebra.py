@@ -14,6 +14,7 @@ from sordino.evaluate.metrics.pav import (
     Steps,
     WeightedCalibration,
     optimal_calibration,
+    smoothed,
 )
 
 MOST_EXPECTED = 1 / math.log(4)
@@ -70,12 +71,47 @@ def disclosure(targets: npt.ArrayLike, nontargets: npt.ArrayLike) -> Disclosure:
     Source: A. Nautsch et al., "The Privacy ZEBRA: Zero Evidence Biometric Recognition Assessment",
     Interspeech 2020.
     """
-    plain = optimal_calibration(targets, nontargets)
+    return disclosure_of(optimal_calibration(targets, nontargets))
+
+
+def disclosure_of(steps: Steps) -> Disclosure:
+    """The disclosure, from steps that are there already; see `disclosure`.
+
+    Args:
+        steps: of `optimal_calibration`, not smoothed.
+
+    Example:
+        >>> disclosure_of(optimal_calibration([0.1, 0.7], [0.1, 0.7])).category
+        '0'
+    """
     worst = 0.0
-    if plain.ratios.any():
-        smoothed = optimal_calibration(targets, nontargets, smoothed=True)
-        worst = float(np.abs(smoothed.ratios).max()) / math.log(10)
-    return Disclosure(_expected(plain), worst, category(worst))
+    if steps.ratios.any():
+        worst = float(np.abs(smoothed(steps).ratios).max()) / math.log(10)
+    return Disclosure(expected_disclosure(steps), worst, category(worst))
+
+
+def expected_disclosure(steps: Steps) -> float:
+    """The expected disclosure, from steps that are there already; see `disclosure`.
+
+    With r = exp(-ratio) a target spares -x ln(x + r (1 - x)) at the prior x. The integral over x,
+    `_spared`, is the same for a non-target with the sign of its ratio turned.
+
+    Args:
+        steps: of `optimal_calibration`, not smoothed.
+
+    Returns:
+        Bits, from 0 to 0.721.
+
+    Example:
+        >>> round(expected_disclosure(optimal_calibration([1.0, 2.0], [0.0, 0.5])), 3)
+        0.721
+    """
+    total = 0.0
+    for counts, sign in ((steps.targets, 1.0), (steps.nontargets, -1.0)):
+        here = counts > 0
+        total += float(counts[here] @ _spared(sign * steps.ratios[here])) / float(counts.sum())
+    # Rounding can leave the ends by the last digit.
+    return min(max(0.0, total / math.log(2)), MOST_EXPECTED)
 
 
 def category(worst: float) -> str:
@@ -120,21 +156,7 @@ class WeightedDisclosure:
             weights: whole numbers from 0, shape (trials,).
         """
         steps = self._calibration(weights)
-        return math.nan if steps is None else _expected(steps)
-
-
-def _expected(steps: Steps) -> float:
-    """Bits, from the steps of the calibration.
-
-    With r = exp(-ratio) a target spares -x ln(x + r (1 - x)) at the prior x. The integral over x,
-    `_spared`, is the same for a non-target with the sign of its ratio turned.
-    """
-    total = 0.0
-    for counts, sign in ((steps.targets, 1.0), (steps.nontargets, -1.0)):
-        here = counts > 0
-        total += float(counts[here] @ _spared(sign * steps.ratios[here])) / float(counts.sum())
-    # Rounding can leave the ends by the last digit.
-    return min(max(0.0, total / math.log(2)), MOST_EXPECTED)
+        return math.nan if steps is None else expected_disclosure(steps)
 
 
 def _spared(ratios: FloatArray) -> FloatArray:

@@ -107,9 +107,13 @@ def attribute_charts(results: Results) -> list[Markup | None]:
             unit="" if of_two else "%",
             low=0.5 if of_two else 0.0,
             high=1.0,
-            guess=0.5 if of_two else None,
+            guess=0.5 if of_two else 1 / attacks[0].classes,
         )
-        scale = "0.5 is a guess and 1 is always right" if of_two else "100 % is always right"
+        scale = (
+            "0.5 is a guess and 1 is always right"
+            if of_two
+            else f"a guess is right in 1 of {attacks[0].classes} cases"
+        )
         charts.append(
             figure_of(
                 title,

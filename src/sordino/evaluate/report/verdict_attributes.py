@@ -76,8 +76,7 @@ def attribute_verdict(results: Results, system: str, attribute: str) -> Verdict:
         cautions.append("It is not known how well it is guessed from the unprotected vectors.")
     if attack.auc is None:
         cautions.append(
-            "It has more than two values; a guess is right in 1 of as many cases as there are"
-            " values."
+            f"It has {attack.classes} values; a guess is right in 1 of {attack.classes} cases."
         )
     if attack.speakers < FEW_SPEAKERS:
         cautions.append(f"Only {counted(attack.speakers, 'speaker')}.")
@@ -90,11 +89,16 @@ def _judged(
     value = guessed(attack)
     if value.low is None or value.high is None or value.value is None:
         return "unknown", "There is too little data for an interval, so the figures prove nothing."
-    ends = level_of(Measure(1 - value.value, 1 - value.high, 1 - value.low), _BANDS)
-    if attack.auc is not None and ends is not None and ends[1] == "none":
+    ends = level_of(
+        Measure(
+            _hidden(attack, value.value), _hidden(attack, value.high), _hidden(attack, value.low)
+        ),
+        _BANDS,
+    )
+    if ends is not None and ends[1] == "none":
         return "none", "It can still be guessed nearly always."
     if before is not None and _as_before(value, guessed(before)):
-        if attack.auc is not None and value.high < _HARDLY:
+        if _hidden(attack, value.high) > 1 - _HARDLY:
             return "unknown", "Even from unprotected vectors it is hardly guessed."
         return "none", "No clear difference from unprotected vectors: it is guessed as well."
     doubt = _doubt(attack, before, retrained)
@@ -113,9 +117,14 @@ def _as_before(now: Measure, before: Measure) -> bool:
 def _doubt(attack: AttributeAttack, before: AttributeAttack | None, retrained: bool) -> str | None:
     if not retrained or before is None:
         return "The attackers that were tried are not enough to tell."
-    if attack.auc is None:
-        return "It is harder to guess than before; how close to a guess is not known."
     return None
+
+
+def _hidden(attack: AttributeAttack, value: float) -> float:
+    """How near an attack's figure is to a guess: 0.5 for one, 0 where it is always right."""
+    if attack.auc is not None:
+        return 1 - value
+    return 0.5 * (1 - value) / (1 - 1 / attack.classes)
 
 
 def _guesses(attack: AttributeAttack, before: AttributeAttack | None) -> str:

@@ -1,0 +1,1 @@
+"""Attackers who guess an attribute, such as the sex, from vectors; and what they learn."""

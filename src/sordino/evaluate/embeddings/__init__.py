@@ -1,0 +1,1 @@
+"""Attacks on vectors: the run behind `evaluate embeddings`."""

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sordino.audio.recording import Recording
+from sordino.corpus.utterance import Utterance
+from sordino.errors import AudioError, UsageError
+from sordino.evaluate.anonymization.protocol import Side
+from sordino.evaluate.anonymization.sources import (
+    CommandSource,
+    FolderSource,
+    Making,
+    Source,
+    SystemSource,
+    evaluation_key,
+    make,
+)
+from tests.helpers import write_voice
+
+SIDES: tuple[Side, ...] = ("enrol", "trial", "attack", "own")
+
+
+def utterance(folder: Path, who: str = "ann", take: int = 1, seed: int = 0) -> Utterance:
+    path = folder / who / f"{take}.wav"
+    if not path.exists():
+        write_voice(path, 1.5, seed=seed)
+    return Utterance(f"{who}-{take}", path, who)
+
+
+def made(source: Source, spoken: Utterance, side: Side) -> np.ndarray:
+    target = source.path(spoken, side)
+    maker = source.maker()
+    assert maker is not None
+    outcome = make(Making(spoken, side, target, maker), lambda seconds: None)
+    assert "error" not in outcome, outcome
+    return Recording.read(target).samples
+
+
+def system(tmp_path: Path, **parameters: object) -> SystemSource:
+    return SystemSource("x", "mcadams", parameters, tmp_path / "made", 0)
+
+
+def test_enrolment_and_trials_have_different_pseudo_speakers(tmp_path: Path) -> None:
+    source, spoken = system(tmp_path), utterance(tmp_path)
+    enrolled, tried = made(source, spoken, "enrol"), made(source, spoken, "trial")
+    assert np.abs(enrolled - tried).max() > 0.01
+    assert source.path(spoken, "enrol") != source.path(spoken, "trial")
+
+
+def test_a_speaker_keeps_the_pseudo_speaker_on_a_side(tmp_path: Path) -> None:
+    source = system(tmp_path)
+    first = utterance(tmp_path, take=1)
+    same_sound = Utterance("ann-2", first.path, "ann")
+    np.testing.assert_array_equal(made(source, first, "trial"), made(source, same_sound, "trial"))
+
+
+def test_the_attacker_gets_a_pseudo_speaker_for_each_utterance(tmp_path: Path) -> None:
+    source = system(tmp_path)
+    first = utterance(tmp_path, take=1)
+    same_sound = Utterance("ann-2", first.path, "ann")
+    one, other = made(source, first, "attack"), made(source, same_sound, "attack")
+    assert np.abs(one - other).max() > 0.01
+
+
+def test_what_the_attacker_trains_on_is_made_once_for_both_levels(tmp_path: Path) -> None:
+    spoken = utterance(tmp_path)
+    by_speaker, by_utterance = system(tmp_path), system(tmp_path, level="utterance")
+    assert by_speaker.path(spoken, "attack") == by_utterance.path(spoken, "attack")
+    assert by_speaker.path(spoken, "trial") != by_utterance.path(spoken, "trial")
+
+
+def test_the_own_voice_is_nearly_the_original(tmp_path: Path) -> None:
+    spoken = utterance(tmp_path)
+    own, trial = made(system(tmp_path), spoken, "own"), made(system(tmp_path), spoken, "trial")
+    original = spoken.read().samples
+    inner = slice(800, -800)
+    near = np.corrcoef(own[0, inner], original[0, inner])[0, 1]
+    far = np.corrcoef(trial[0, inner], original[0, inner])[0, 1]
+    assert near > 0.99
+    assert far < 0.9
+
+
+def test_another_seed_or_recording_is_another_file(tmp_path: Path) -> None:
+    spoken = utterance(tmp_path)
+    first = system(tmp_path)
+    second = SystemSource("x", "mcadams", {}, tmp_path / "made", 1)
+    assert first.path(spoken, "trial") != second.path(spoken, "trial")
+    before = first.path(spoken, "trial")
+    write_voice(spoken.path, 1.7, seed=5)
+    assert first.path(spoken, "trial") != before
+    renamed = Utterance(spoken.id, spoken.path, "bob")
+    assert first.path(spoken, "trial") != first.path(renamed, "trial")
+
+
+def test_the_key_of_an_evaluation_differs_by_side_and_seed() -> None:
+    keys = {evaluation_key(seed, side).material for seed in range(3) for side in SIDES}
+    assert len(keys) == 12
+    assert evaluation_key(1, "own") == evaluation_key(1, "own")
+
+
+def test_a_silent_original_is_a_reason_and_no_file(tmp_path: Path) -> None:
+    source = system(tmp_path)
+    missing = Utterance("a", tmp_path / "none.wav", "ann")
+    with pytest.raises(AudioError, match=r"none\.wav"):
+        source.path(missing, "trial")
+
+
+COPY = "import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])"
+
+
+def command(tmp_path: Path, code: str, *arguments: str) -> CommandSource:
+    (tmp_path / "program.py").write_text(code)
+    words = [sys.executable, str(tmp_path / "program.py"), "{input}", "{output}", *arguments]
+    return CommandSource("mine", " ".join(f"'{word}'" for word in words), tmp_path / "made", 7)
+
+
+def test_a_command_makes_the_files(tmp_path: Path) -> None:
+    source = command(
+        tmp_path,
+        "import sys, soundfile\n"
+        "samples, rate = soundfile.read(sys.argv[1])\n"
+        "soundfile.write(sys.argv[2], samples[::-1] / 2, rate, format='FLAC')\n"
+        "open(sys.argv[3], 'a').write(' '.join(sys.argv[4:]) + chr(10))\n",
+        str(tmp_path / "log"),
+        "{speaker}",
+        "{utterance}",
+        "{seed}",
+    )
+    spoken = utterance(tmp_path)
+    changed = made(source, spoken, "trial")
+    np.testing.assert_allclose(changed, spoken.read().samples[:, ::-1] / 2, atol=1e-4)
+    made(source, spoken, "enrol")
+    made(source, spoken, "attack")
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert lines == ["ann-trial ann-1 7", "ann-enrol ann-1 7", "ann-attack-ann-1 ann-1 7"]
+    assert not list(source.path(spoken, "trial").parent.glob(".part*"))
+
+
+def test_a_command_gets_the_stretch_that_an_utterance_is(tmp_path: Path) -> None:
+    source = command(tmp_path, COPY)
+    whole = utterance(tmp_path)
+    part = Utterance("part", whole.path, "ann", start=0.5, end=1.25)
+    changed = made(source, part, "trial")
+    np.testing.assert_allclose(changed, whole.read().samples[:, 8000:20000], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; sys.exit('no such model')", "ended with status 1: no such model"),
+        ("pass", "wrote no {output}"),
+        ("import sys; open(sys.argv[2], 'w').write('x')", "flac"),
+    ],
+)
+def test_a_command_that_fails_leaves_a_reason(tmp_path: Path, code: str, said: str) -> None:
+    source = command(tmp_path, code)
+    spoken = utterance(tmp_path)
+    target = source.path(spoken, "trial")
+    maker = source.maker()
+    assert maker is not None
+    outcome = make(Making(spoken, "trial", target, maker), lambda seconds: None)
+    assert said in str(outcome["error"])
+
+
+def test_words_of_a_command_are_not_given_to_a_shell(tmp_path: Path) -> None:
+    source = command(tmp_path, COPY)
+    odd = tmp_path / "a; touch hacked $(touch hacked2)" / "1.wav"
+    write_voice(odd, 1.0)
+    made(source, Utterance("o", odd, "x"), "trial")
+    assert not [path for path in (Path("hacked"), Path("hacked2")) if path.exists()]
+
+
+@pytest.mark.parametrize("template", ["cp {input}", "cp '{input} {output}", "x {output}"])
+def test_a_command_that_cannot_work_is_refused(tmp_path: Path, template: str) -> None:
+    with pytest.raises(UsageError, match="the command"):
+        CommandSource("x", template, tmp_path, 0)
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    source = CommandSource("x", "no-such-program {input} {output}", tmp_path / "made", 0)
+    spoken = utterance(tmp_path)
+    maker = source.maker()
+    job = Making(spoken, "trial", source.path(spoken, "trial"), maker)
+    assert "no-such-program: cannot be run" in str(make(job, lambda seconds: None)["error"])
+
+
+def test_files_are_found_by_id_by_place_and_by_name(tmp_path: Path) -> None:
+    originals, folder = tmp_path / "originals", tmp_path / "anonymized"
+    by_place = utterance(originals, "ann", 1)
+    by_id = utterance(originals, "bob", 1)
+    by_name = Utterance("x", write_voice(originals / "deep" / "cem-9.wav"), "cem")
+    for name in ("ann/1.flac", "bob-1.wav", "other/cem-9.ogg"):
+        write_voice(folder / name)
+    source = FolderSource("mine", folder)
+    assert source.path(by_place, "trial") == folder / "ann" / "1.flac"
+    assert source.path(by_id, "enrol") == folder / "bob-1.wav"
+    assert source.path(by_name, "attack") == folder / "other" / "cem-9.ogg"
+    assert source.left_over(frozenset({folder / "bob-1.wav"})) == (
+        folder / "ann" / "1.flac",
+        folder / "other" / "cem-9.ogg",
+    )
+
+
+def test_a_missing_file_is_an_error_that_names_the_utterance(tmp_path: Path) -> None:
+    write_voice(tmp_path / "anonymized" / "ann" / "1.wav")
+    source = FolderSource("mine", tmp_path / "anonymized")
+    with pytest.raises(AudioError, match="holds no file for the utterance ann-2"):
+        source.path(utterance(tmp_path / "originals", "ann", 2), "trial")
+
+
+def test_two_files_of_one_name_are_an_error(tmp_path: Path) -> None:
+    for name in ("ann/1.wav", "ann/1.flac"):
+        write_voice(tmp_path / "anonymized" / name)
+    source = FolderSource("mine", tmp_path / "anonymized")
+    with pytest.raises(AudioError, match="both called"):
+        source.path(utterance(tmp_path / "originals", "ann", 1), "trial")
+
+
+def test_a_stretch_of_a_recording_is_found_by_its_id_only(tmp_path: Path) -> None:
+    folder = tmp_path / "anonymized"
+    write_voice(folder / "ann" / "1.wav")
+    whole = utterance(tmp_path / "originals", "ann", 1)
+    part = Utterance("part", whole.path, "ann", start=0.1, end=0.6)
+    with pytest.raises(AudioError, match="no file for the utterance part"):
+        FolderSource("mine", folder).path(part, "trial")
+    write_voice(folder / "part.wav")
+    assert FolderSource("mine", folder).path(part, "trial") == folder / "part.wav"
+
+
+def test_resynthesised_files_are_another_folder(tmp_path: Path) -> None:
+    spoken = utterance(tmp_path / "originals", "ann", 1)
+    write_voice(tmp_path / "anonymized" / "ann" / "1.wav")
+    write_voice(tmp_path / "own" / "ann" / "1.wav")
+    without = FolderSource("mine", tmp_path / "anonymized")
+    assert "own" not in without.sides()
+    source = FolderSource("mine", tmp_path / "anonymized", tmp_path / "own")
+    assert source.path(spoken, "own") == tmp_path / "own" / "ann" / "1.wav"
+    assert source.path(spoken, "trial") == tmp_path / "anonymized" / "ann" / "1.wav"
+
+
+@pytest.mark.parametrize("name", ["none", "empty"])
+def test_a_folder_without_recordings_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=name):
+        FolderSource("mine", tmp_path / name)
+
+
+def test_a_system_that_is_not_there_or_set_wrong_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no system 'x'"):
+        SystemSource("x", "x", {}, tmp_path, 0)
+    with pytest.raises(UsageError, match="no setting 'beta'"):
+        SystemSource("x", "mcadams", {"beta": 1}, tmp_path, 0)
