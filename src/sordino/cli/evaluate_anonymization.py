@@ -114,7 +114,7 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help="wer, dnsmos, f0, change, emotion, or none (default: all that can be measured)",
     )
     add("--whisper", metavar="MODEL", help="folder, size or hub:OWNER/NAME")
-    add("--utterances", type=positive, default=200, metavar="N", help="to hear (default: 200)")
+    add("--utterances", type=positive, default=100, metavar="N", help="to hear (default: 100)")
     add("--emotions", type=path, metavar="CSV", help="table with the columns path and emotion")
 
     how = parser.add_argument_group("run")

@@ -13,10 +13,10 @@ from sordino.corpus.utterance import Utterance
 from sordino.errors import UsageError
 from sordino.evaluate.anonymization import quality
 from sordino.evaluate.anonymization.hearings import Bench, as_heard
-from sordino.evaluate.progress import Silent
 from sordino.evaluate.anonymization.protocol import Protocol
 from sordino.evaluate.anonymization.quality import measured
 from sordino.evaluate.anonymization.speech import Heard, in_file
+from sordino.evaluate.progress import Silent
 
 PROTOCOL = Protocol(measures=("change",), demanding=True, draws=100)
 

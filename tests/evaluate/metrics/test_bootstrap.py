@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sordino.errors import UsageError
-from sordino.evaluate.metrics.bootstrap import bootstrap_over_speakers
+from sordino.evaluate.metrics.bootstrap import bootstrap_over_speakers, intervals_over_speakers
 from sordino.evaluate.metrics.eer import WeightedEER, equal_error_rate
 
 
@@ -102,6 +102,21 @@ def test_draws_without_a_figure_are_counted():
 
     found = bootstrap_over_speakers(now_and_then, np.array([0, 1]), np.array([0, 0]), draws=400)
     assert (found.undefined, found.low, found.high) == (10, 0.5, 0.5)
+
+
+def test_several_figures_have_the_intervals_of_each_alone():
+    scores, enrolled, tried = world(np.random.default_rng(0))
+    rate = WeightedEER(scores, enrolled == tried)
+    calls = iter(range(1000))
+
+    def several(weights):
+        rare = math.nan if next(calls) % 10 == 1 else 0.5
+        return [rate(weights), math.nan, rare, float(weights.sum())]
+
+    found = intervals_over_speakers(several, enrolled, tried, draws=100)
+    wanted = bootstrap_over_speakers(rate, enrolled, tried, draws=100)
+    assert found[:3] == (wanted, None, None)
+    assert found[3].value == enrolled.size
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from sordino.errors import UsageError
-from sordino.evaluate.metrics.pav import WeightedCalibration, optimal_calibration
+from sordino.evaluate.metrics.pav import WeightedCalibration, optimal_calibration, smoothed
 
 # Few values, so that ties within and between the lists are common.
 scores = st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=12)
@@ -156,3 +156,11 @@ def test_lists_that_cannot_be_used_are_refused():
         optimal_calibration([], [1.0])
     with pytest.raises(UsageError, match="hold NaN or infinity"):
         optimal_calibration([1.0], [np.inf])
+
+
+@given(scores, scores)
+def test_steps_can_be_smoothed_afterwards(targets, nontargets):
+    wanted = optimal_calibration(targets, nontargets, smoothed=True)
+    found = smoothed(optimal_calibration(targets, nontargets))
+    for part in ("lowest", "targets", "nontargets", "ratios"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(wanted, part))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sordino.errors import UsageError
-from sordino.evaluate.metrics.scores import sorted_scores
+from sordino.evaluate.metrics.scores import finite_scores, sorted_scores
 
 
 def test_scores_come_back_sorted_and_what_was_given_stays() -> None:
@@ -54,3 +54,12 @@ def test_scores_that_are_no_numbers_are_refused(kind: str, value: float, place: 
 def test_lists_that_are_none_are_refused(scores: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         sorted_scores(scores, [0.0])
+
+
+def test_infinite_scores_become_ranks_and_others_stay() -> None:
+    lists = np.array([[0.5, np.inf], [-np.inf, 0.5]]), np.array([7.0, 0.25])
+    first, second = finite_scores(*lists)
+    assert first.tolist() == [[2.0, 4.0], [0.0, 2.0]]
+    assert second.tolist() == [3.0, 1.0]
+    (same,) = finite_scores(lists[1])
+    assert same is lists[1]
