@@ -156,8 +156,11 @@ def _names(files: Sequence[Path]) -> list[str]:
 
 def _notes(scored: ScoredTrials, attack: Attack) -> list[str]:
     notes = [scored.speakers]
-    if attack.privacy.speakers and (why := why_no_interval(attack.privacy)):
+    privacy = attack.privacy
+    if privacy.speakers and (why := why_no_interval(privacy)):
         notes.append(why)
+    elif privacy.speakers and privacy.min_cllr.low is None:
+        notes.append("Only equal error rates have intervals, since there are so many trials.")
     if scored.trials is not None and attack.identification is None:
         notes.append(
             "Identification among N is not told: it needs a list in which every utterance was tried"

@@ -11,10 +11,10 @@ from sordino.corpus.utterance import Utterance
 from sordino.evaluate.anonymization.finished import Finished
 from sordino.evaluate.anonymization.listen import Vector, listen
 from sordino.evaluate.anonymization.prepare import Made, prepare
-from sordino.evaluate.progress import Told
 from sordino.evaluate.anonymization.protocol import Side
 from sordino.evaluate.anonymization.sources import Source
 from sordino.evaluate.anonymization.speech import Heard
+from sordino.evaluate.progress import Told
 from sordino.evaluate.results import Failure
 from sordino.speaker.base import SpeakerEncoder
 

@@ -87,7 +87,7 @@ class Protocol:
     measures: tuple[str, ...] = MEASURES
     demanding: bool = False
     whisper: str | None = None
-    utterances: int = 200
+    utterances: int = 100
     draws: int = 1000
     seed: int = 0
     leave_out: bool = False

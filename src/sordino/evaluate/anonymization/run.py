@@ -18,7 +18,6 @@ from sordino.evaluate.anonymization.ears import Ear, Tuner
 from sordino.evaluate.anonymization.failing import Failing
 from sordino.evaluate.anonymization.hearings import Bench, as_heard
 from sordino.evaluate.anonymization.listen import Vector
-from sordino.evaluate.progress import Silent, Told
 from sordino.evaluate.anonymization.protocol import SCENARIOS, Protocol, Scenario, Side
 from sordino.evaluate.anonymization.quality import measured
 from sordino.evaluate.anonymization.similarity import chosen_speakers, similarity
@@ -26,6 +25,7 @@ from sordino.evaluate.anonymization.sources import FolderSource, Source
 from sordino.evaluate.anonymization.speech import Heard
 from sordino.evaluate.anonymization.subset import usable
 from sordino.evaluate.exposure import groups, left_out
+from sordino.evaluate.progress import Silent, Told
 from sordino.evaluate.results import (
     Attack,
     Attacker,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from sordino.evaluate.progress import Told
 from sordino.evaluate.attributes.attack import (
     Guesses,
     Sample,
@@ -22,6 +21,7 @@ from sordino.evaluate.attributes.outcome import measure_guesses
 from sordino.evaluate.embeddings.attribute import Attribute
 from sordino.evaluate.embeddings.settings import Settings
 from sordino.evaluate.embeddings.templates import ORIGINAL, Templates
+from sordino.evaluate.progress import Told
 from sordino.evaluate.results import AttributeAttack
 
 CLEAN, RETRAINED = "clean", "retrained"

@@ -9,7 +9,6 @@ from datetime import datetime
 import numpy as np
 
 from sordino.errors import UsageError
-from sordino.evaluate.progress import Silent, Told
 from sordino.evaluate.attributes.learners import LEARNERS
 from sordino.evaluate.attributes.table import AttributeTable
 from sordino.evaluate.embeddings.attribute import Attribute, attribute_of
@@ -17,6 +16,7 @@ from sordino.evaluate.embeddings.guessing import RETRAINED, attribute_attacks
 from sordino.evaluate.embeddings.recognition import COSINE, recognise, same_value, vector_trials
 from sordino.evaluate.embeddings.settings import Settings
 from sordino.evaluate.embeddings.templates import ORIGINAL, Protected, Templates, align
+from sordino.evaluate.progress import Silent, Told
 from sordino.evaluate.results import (
     Attack,
     Attacker,

@@ -19,7 +19,7 @@ def det_points(targets: npt.ArrayLike, nontargets: npt.ArrayLike, most: int = 20
     Args:
         targets: scores of trials of the enrolled speaker, shape (targets,).
         nontargets: scores of trials of others, shape (nontargets,).
-        most: the most points, at least 4.
+        most: the most points, at least 5.
 
     Returns:
         Pairs of the rates of false alarms and of misses, from (0, 1) to (1, 0).
