@@ -64,6 +64,12 @@ def test_the_strongest_informed_attacker_decides():
     assert "on the original speech the same attacker has 5.0\u00a0%" in verdict.evidence[0]
 
 
+def test_speakers_who_are_not_known_are_said_to_be_so():
+    verdict = judged(("AA-semi-informed", (0.3,)), speakers=0)
+    assert any("not known" in caution for caution in verdict.cautions)
+    assert not any("0 speakers" in caution for caution in verdict.cautions)
+
+
 def test_an_ignorant_attacker_never_decides_but_is_not_hidden():
     informed = ("AA-semi-informed", (0.46, 0.42, 0.5))
     alone = judged(informed)

@@ -13,7 +13,7 @@ from sordino.corpus.trials import Trials
 from sordino.corpus.utterance import Utterance
 from sordino.errors import UsageError
 from sordino.evaluate.anonymization.assess import Scored, assess
-from sordino.evaluate.anonymization.attack import train
+from sordino.evaluate.anonymization.attack import Trained, train
 from sordino.evaluate.anonymization.ears import Ear, Tuner
 from sordino.evaluate.anonymization.failing import Failing
 from sordino.evaluate.anonymization.hearings import Bench, as_heard
@@ -173,6 +173,7 @@ class _Run:
             (ORIGINAL, "attack"): as_heard(data.attack),
         }
         self._vectors: dict[tuple[str, _Key], dict[str, Vector]] = {}
+        self._trained: dict[tuple[str, str, _Key], Trained] = {}
         self._ears = [Ear(name, _encoder(name, bench.folder)) for name in protocol.encoders]
         self._tuner = Tuner(protocol.fine_tune, bench.folder / "encoders", protocol.seed)
 
@@ -234,13 +235,17 @@ class _Run:
 
     def attack_all(self, names: Sequence[str]) -> tuple[tuple[Attack, ...], tuple[WorstCase, ...]]:
         """Outcomes of all attackers in all scenarios, in the order of the systems."""
-        jobs = [
-            job
+        tasks = [
+            (ear, system, scenario)
             for ear in self._all_ears()
             for system in names
             for scenario in self.scenarios[system]
-            for job in self._scored(ear, system, scenario)
         ]
+        self.bench.told.stage("attacks", len(tasks))
+        jobs: list[Scored] = []
+        for task in tasks:
+            jobs += self._scored(*task)
+            self.bench.told.step()
         self.bench.told.stage("figures", len(jobs))
         attacks: dict[int, tuple[Attack, ...]] = {}
         worst: dict[int, tuple[WorstCase, ...]] = {}
@@ -338,7 +343,7 @@ class _Run:
         for backend in self.protocol.backends:
             if backend == "cosine" and scenario.train is not None and not ear.is_tuned:
                 continue  # nothing in it is trained
-            trained = train(backend, learnt, training, seed=self.protocol.seed)
+            trained = self._back_end(backend, listener, train_on, learnt, training)
             yield Scored(
                 system,
                 scenario.name,
@@ -350,6 +355,20 @@ class _Run:
                 self.protocol.draws,
                 self.protocol.seed,
             )
+
+    def _back_end(
+        self,
+        kind: str,
+        ear: Ear,
+        key: _Key,
+        learnt: Mapping[str, Vector],
+        training: Corpus,
+    ) -> Trained:
+        if (kind, ear.name, key) not in self._trained:
+            self._trained[kind, ear.name, key] = train(
+                kind, learnt, training, seed=self.protocol.seed
+            )
+        return self._trained[kind, ear.name, key]
 
     def _vectors_of(self, ear: Ear, key: _Key) -> dict[str, Vector]:
         if (ear.name, key) not in self._vectors:

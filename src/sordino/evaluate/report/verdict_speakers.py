@@ -263,6 +263,8 @@ def _ignorant(results: Results, system: str, attack: Attack | None) -> tuple[str
 
 def _about_data(attack: Attack) -> tuple[str, ...]:
     privacy = attack.privacy
+    if not privacy.speakers:
+        return ("Who the speakers are is not known, so that the figures have no interval.",)
     cautions = []
     if privacy.eer.value is not None and privacy.eer.low is None:
         cautions.append(
