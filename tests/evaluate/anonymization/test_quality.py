@@ -82,7 +82,7 @@ def test_what_cannot_be_heard_is_listed(speech, spoken, tmp_path) -> None:
     heard = {"original": speech["original"], "changed": changed}
     found = measured(heard, {}, PROTOCOL, bench(tmp_path / "work"))
     (failure,) = found.failures
-    assert failure.where == str(silent)
+    assert failure.where == str(spoken[0].path)
     assert "silence" in failure.why
     rows = [row for row in found.qualities if row.group == "all"]
     assert {row.utterances for row in rows} == {5}

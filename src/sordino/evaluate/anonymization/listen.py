@@ -78,7 +78,7 @@ def listen(
         try:
             fingerprint(utterance)
         except AudioError as error:
-            failures[key] = _failure(encoder, utterance, str(error))
+            failures[key] = _failure(encoder, key, str(error))
         else:
             jobs[key] = job
     outcomes = work_off(
@@ -86,7 +86,7 @@ def listen(
     )
     for (key, job), outcome in zip(jobs.items(), outcomes, strict=True):
         if "error" in outcome:
-            failures[key] = _failure(encoder, job.utterance, str(outcome["error"]))
+            failures[key] = _failure(encoder, key, str(outcome["error"]))
         else:
             data = base64.b64decode(str(outcome["vector"]))
             vectors[key] = np.frombuffer(data, dtype="<f4").astype(np.float32)
@@ -98,5 +98,5 @@ def stacked(vectors: Mapping[str, Vector], names: Iterable[str]) -> Vector:
     return np.stack([vectors[name] for name in names])
 
 
-def _failure(encoder: SpeakerEncoder, utterance: Utterance, why: str) -> Failure:
-    return Failure(f"heard by {encoder.name}", str(utterance.path), why, "")
+def _failure(encoder: SpeakerEncoder, utterance: str, why: str) -> Failure:
+    return Failure(f"heard by {encoder.name}", utterance, why, "")

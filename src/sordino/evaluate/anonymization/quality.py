@@ -225,7 +225,8 @@ def _outcomes(
     pairs = []
     for job, outcome in zip(jobs, outcomes, strict=True):
         if "error" in outcome:
-            place, why = str(job.utterance.path), str(outcome["error"])
+            # What a system has made lies in a folder that goes when the report is written.
+            place, why = str(job.original.path), str(outcome["error"])
             measured.failures.append(Failure(title, place, why, f"left out of the {title}"))
         else:
             pairs.append((job.original, outcome["found"]))
