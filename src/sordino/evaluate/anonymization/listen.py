@@ -84,7 +84,7 @@ def listen(
     outcomes = work_off(
         list(jobs.values()), hear, finished, workers=workers, scratch=scratch, tell=tell
     )
-    for (key, job), outcome in zip(jobs.items(), outcomes, strict=True):
+    for key, outcome in zip(jobs, outcomes, strict=True):
         if "error" in outcome:
             failures[key] = _failure(encoder, key, str(outcome["error"]))
         else:
