@@ -158,7 +158,9 @@ def test_missing_files_end_the_run_and_leave_no_report(speech, tmp_path, capsys)
     assert status == 1
     assert "holds no file for the utterance" in err
     assert "1 utterances cannot be used" in err
+    assert "go on with --resume, or delete it" in err
     assert not (tmp_path / "report/results.json").exists()
+    assert (tmp_path / "report/work").stat().st_mode & 0o077 == 0
     status, _, err = call(capsys, speech, "--system", "mcadams", "-o", tmp_path / "report", *QUICK)
     assert status == 2
     assert "--resume" in err
@@ -177,13 +179,17 @@ def test_missing_files_end_the_run_and_leave_no_report(speech, tmp_path, capsys)
         (("--system", "mcadams", "--only", "mood=good"), "--only knows split, corpus"),
         (("--system", "mcadams", "--encoder", "none-such"), "none-such"),
         (("--command", "x=cp {input}"), "lacks {output}"),
+        (("--command", "x=no-such-program {input} {output}"), "there is no program"),
+        (("--system", "mcadams", "--measure", "wer"), "no utterance has a text"),
         (("--anonymized", "x=none"), "there is no such folder"),
         (("--system", "mcadams", "--resynthesised", "x=y"), "no --anonymized of that label"),
         (("--system", "a=mcadams", "--system", "a=mcadams:alpha=0.7"), "same name"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(speech, tmp_path, capsys, arguments, said) -> None:
-    status, out, err = call(capsys, speech, *arguments, "-o", tmp_path / "report", *QUICK)
+    status, out, err = call(
+        capsys, speech, *arguments, "-o", tmp_path / "report", "--enrolments", "1", "--jobs", "1"
+    )
     assert status == 2
     # Nothing stands in the way of the next try.
     assert not (tmp_path / "report").exists()
@@ -202,6 +208,64 @@ def test_settings_of_a_system() -> None:
     assert _system("mcadams:alpha=0.8") == ("mcadams:alpha=0.8", "mcadams", {"alpha": 0.8})
     with pytest.raises(UsageError, match="SETTING=VALUE"):
         _system("mcadams:")
+
+
+def test_a_report_among_the_speech_is_refused(speech, tmp_path, capsys) -> None:
+    copy = shutil.copytree(speech, tmp_path / "speech")
+    for options in (("-o", copy / "report"), ("-o", tmp_path / "r", "--work", copy / "work")):
+        status, _, err = call(capsys, copy, "--system", "mcadams", *options, *QUICK)
+        assert status == 2
+        assert "would be taken for speech" in err
+    (tmp_path / "file").touch()
+    status, _, err = call(capsys, copy, "--system", "mcadams", "-o", tmp_path / "file", *QUICK)
+    assert status == 2
+    assert "is a file" in err
+
+
+def test_without_other_data_the_attacker_gets_who_is_not_in_the_trials(
+    speech, tmp_path, capsys
+) -> None:
+    corpus = read_corpus(speech)
+    groups = corpus.by_speaker()
+    first, second = corpus.speakers[:2]
+    (tmp_path / "enrolls").write_text(f"{groups[first][0].id}\n")
+    (tmp_path / "trials").write_text(
+        f"{first} {groups[first][1].id} target\n{first} {groups[second][0].id} nontarget\n"
+    )
+    lists = ("--trials", tmp_path / "trials", "--enrolls", tmp_path / "enrolls")
+    status, _, _ = call(
+        capsys,
+        speech,
+        *lists,
+        "--anonymized",
+        f"copies={speech}",
+        "--backend",
+        "cosine",
+        "--scenario",
+        "OA",
+        "-o",
+        tmp_path / "report",
+        *QUICK,
+    )
+    assert status == 0
+    facts = read_results(tmp_path / "report/results.json").data
+    assert facts["attacker's data"] == "18 utterances of 6 speakers"
+    status, _, err = call(
+        capsys,
+        speech,
+        "--only",
+        f"speaker={first}",
+        "--only",
+        f"speaker={second}",
+        *lists,
+        "--system",
+        "mcadams",
+        "-o",
+        tmp_path / "other",
+        *QUICK,
+    )
+    assert status == 2
+    assert "give --attacker-data" in err
 
 
 def test_results_are_plain_json(speech, tmp_path, capsys) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from sordino.errors import UsageError
 if TYPE_CHECKING:
     from sordino.corpus.corpus import Corpus
     from sordino.corpus.trials import Trials
-    from sordino.evaluate.anonymization.protocol import Protocol
+    from sordino.evaluate.anonymization.protocol import Protocol, Side
     from sordino.evaluate.anonymization.run import Data
     from sordino.evaluate.anonymization.sources import Source
 
@@ -30,7 +32,13 @@ examples:
   sordino evaluate anonymization speech/ --anonymized mine=anonymized/ -o report
   sordino evaluate anonymization speech/ --command 'sox=sox {input} {output} pitch 300' -o report
 """
-_RESULTS = "results.json"
+_RESULTS, _PAGE = "results.json", "report.html"
+# By the side of a system's speech.
+_FURTHER: dict[Side, tuple[str, str]] = {
+    "enrol": ("--enrolled-with", "for --anonymized LABEL: other files to enrol with"),
+    "attack": ("--trained-with", "for --anonymized LABEL: files of the attacker's utterances"),
+    "own": ("--resynthesised", "for --anonymized LABEL: files with the speakers' own voices"),
+}
 _PROPERTIES = ("split", "corpus", "sex", "language", "speaker")
 
 
@@ -72,14 +80,8 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         metavar="LABEL=FOLDER",
         help="files that you have anonymized, named as the originals",
     )
-    add(
-        "--resynthesised",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="LABEL=FOLDER",
-        help="for --anonymized LABEL: files with the speakers' own voices",
-    )
+    for option, what in _FURTHER.values():
+        add(option, action="append", default=[], type=pair, metavar="LABEL=FOLDER", help=what)
     add(
         "--command",
         action="append",
@@ -91,8 +93,13 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
     attackers = parser.add_argument_group("attackers")
     add = attackers.add_argument
-    add("--attacker-data", type=path, metavar="DATA", help="speech of other speakers")
-    _add_only(parser, "--attacker-only", "of the attacker's data (default: half the speakers)")
+    add(
+        "--attacker-data",
+        type=path,
+        metavar="DATA",
+        help="speech of other speakers (default: half of those of DATA are set aside)",
+    )
+    _add_only(parser, "--attacker-only", "of --attacker-data, or of DATA (then use --only, too)")
     add(
         "--encoder",
         action="append",
@@ -156,6 +163,16 @@ def run(options: argparse.Namespace) -> int:
             command=shlex.join(["sordino", *sys.argv[1:]]),
             machine=facts(),
         )
+    except BaseException:
+        for folder in (work, options.output):
+            with suppress(OSError):
+                folder.rmdir()  # only where nothing has been done yet
+        if work.exists():
+            stages.note(
+                f"{work} keeps what is done, anonymized speech and voice vectors: go on with"
+                " --resume, or delete it"
+            )
+        raise
     finally:
         stages.close()
     write_report(results, options.output)
@@ -199,18 +216,32 @@ def _protocol(options: argparse.Namespace) -> Protocol:
 
 def _work(options: argparse.Namespace) -> Path:
     """Folder for work in progress; refuses what stands in the way."""
-    results = options.output / _RESULTS
-    work: Path = options.work or options.output / "work"
-    if results.exists() and not options.overwrite:
-        raise UsageError(f"{results} exists; use --overwrite or another output")
+    output: Path = options.output
+    work: Path = options.work or output / "work"
+    for place, what in ((output, "output"), (work, "work in progress")):
+        if place.exists() and not place.is_dir():
+            raise UsageError(f"{what} {place}: is a file; name a folder")
+        for data in (options.data, *(Path(folder) for _, folder in options.anonymized)):
+            if data.is_dir() and _is_inside(place, data):
+                raise UsageError(f"{what} {place}: lies in {data} and would be taken for speech")
+    for name in (_RESULTS, _PAGE):
+        if (output / name).is_dir():
+            raise UsageError(f"{output / name}: is a folder; choose another output")
+        if (output / name).exists() and not options.overwrite:
+            raise UsageError(f"{output / name} exists; use --overwrite or another output")
     if options.work is None and work.exists() and not options.resume:
         if not options.overwrite:
             raise UsageError(
-                f"output {options.output}: an earlier run there was cut short, or is going on;"
+                f"output {output}: an earlier run there was cut short, or is going on;"
                 " use --resume, --overwrite or another output"
             )
         shutil.rmtree(work)
     return work
+
+
+def _is_inside(place: Path, folder: Path) -> bool:
+    inner, outer = Path(os.path.realpath(place)), Path(os.path.realpath(folder))
+    return inner == outer or outer in inner.parents
 
 
 def _sources(options: argparse.Namespace, work: Path) -> list[Source]:
@@ -221,16 +252,20 @@ def _sources(options: argparse.Namespace, work: Path) -> list[Source]:
     for text in options.system:
         label, name, settings = _system(text)
         sources.append(SystemSource(label, name, settings, speech, options.seed))
-    own = dict(options.resynthesised)
+    further = {
+        side: dict(getattr(options, option.removeprefix("--").replace("-", "_")))
+        for side, (option, _) in _FURTHER.items()
+    }
     for label, folder in options.anonymized:
-        resynthesised = own.pop(label, None)
-        sources.append(
-            FolderSource(
-                label, Path(folder), None if resynthesised is None else Path(resynthesised)
+        others = {
+            side: Path(folders.pop(label)) for side, folders in further.items() if label in folders
+        }
+        sources.append(FolderSource(label, Path(folder), others))
+    for side, folders in further.items():
+        if folders:
+            raise UsageError(
+                f"{_FURTHER[side][0]} {min(folders)}: there is no --anonymized of that label"
             )
-        )
-    if own:
-        raise UsageError(f"--resynthesised {min(own)}: there is no --anonymized of that label")
     for label, template in options.command:
         sources.append(CommandSource(label, template, speech, options.seed))
     return sources
@@ -256,20 +291,48 @@ def _system(text: str) -> tuple[str, str, dict[str, object]]:
 
 def _data(options: argparse.Namespace) -> Data:
     from sordino.corpus.layouts.detect import read_corpus
-    from sordino.corpus.partition import split_speakers
     from sordino.evaluate.anonymization.run import Data
 
     whole = read_corpus(options.data, options.layout)
     corpus = _selected(whole, options.only, "--only")
     if options.attacker_data is not None:
-        attack = _selected(
-            read_corpus(options.attacker_data), options.attacker_only, "--attacker-only"
-        )
+        others = read_corpus(options.attacker_data)
+        attack = _selected(others, options.attacker_only, "--attacker-only")
+        trials = _trials(options, corpus)
     elif options.attacker_only:
         attack = _selected(whole, options.attacker_only, "--attacker-only")
+        trials = _trials(options, corpus)
+    elif options.trials is not None:
+        trials = _trials(options, corpus)
+        corpus, attack = _apart(corpus, trials)
     else:
-        attack, corpus = split_speakers(corpus, seed=options.seed)
-    return Data(corpus, _trials(options, corpus), attack, _emotions(options, corpus))
+        corpus, attack, trials = _halves(options, corpus)
+    return Data(corpus, trials, attack, _emotions(options, corpus))
+
+
+def _apart(corpus: Corpus, trials: Trials) -> tuple[Corpus, Corpus]:
+    """The speakers of the trials, and all others for the attacker."""
+    tested = {enrolment.speaker for enrolment in trials.enrolments} | set(trials.speakers)
+    others = set(corpus.speakers) - tested
+    if not others:
+        raise UsageError(
+            "all speakers are in the trials; the attacker needs others: give --attacker-data"
+        )
+    return corpus.select(speaker=tested), corpus.select(speaker=others)
+
+
+def _halves(options: argparse.Namespace, corpus: Corpus) -> tuple[Corpus, Corpus, Trials]:
+    """Half of the speakers to test, the other half for the attacker."""
+    from sordino.corpus.partition import split_speakers
+
+    attack, tested = split_speakers(corpus, seed=options.seed)
+    try:
+        return tested, attack, _trials(options, tested)
+    except UsageError as error:
+        raise UsageError(
+            f"{error} (half of the {len(corpus.speakers)} speakers are set aside for the attacker,"
+            " unless there is --attacker-data; --enrolments says how many utterances enrol)"
+        ) from error
 
 
 def _selected(corpus: Corpus, only: Sequence[tuple[str, str]], option: str) -> Corpus:

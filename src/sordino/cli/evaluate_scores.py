@@ -109,8 +109,6 @@ def run(options: argparse.Namespace) -> int:
     write_report(results, options.output)
     for line in summary(results).splitlines():
         say(line, sys.stdout)
-    for note in results.notes:
-        say(f"note: {note}", sys.stderr)
     say(f"report: {options.output / 'report.html'}", sys.stdout)
     return EXIT_DONE
 

@@ -166,7 +166,10 @@ class Trials:
             if name not in models:
                 raise UsageError(f"{where}: {name} is not enrolled in {enrolls}")
             if spoken not in known:
-                raise UsageError(f"{where}: the utterance {spoken} is not in the corpus")
+                raise UsageError(
+                    f"{where}: the utterance {spoken} is not in the corpus, whose ids look like"
+                    f" {next(iter(known))}"
+                )
             same = enrolments[models[name]].speaker == known[spoken].speaker
             if same != _LABELS[label]:
                 raise UsageError(
@@ -419,7 +422,10 @@ def _read_enrolls(path: Path, known: Mapping[str, Utterance]) -> Iterator[Enrolm
         utterances = fields[1:] if named else fields
         for utterance in utterances:
             if utterance not in known:
-                raise UsageError(f"{path}, line {number}: {utterance} is not in the corpus")
+                raise UsageError(
+                    f"{path}, line {number}: {utterance} is not in the corpus, whose ids look like"
+                    f" {next(iter(known))}"
+                )
         model = fields[0] if named else known[fields[0]].speaker
         models.setdefault(model, []).extend(utterances)
     for model, enrolled in models.items():

@@ -55,7 +55,12 @@ def bundle_of(file: Path, folder: Path, *, sample_rate: int = SAMPLE_RATE) -> Bu
         probe = write_bundle(
             Path(scratch) / "probe", {**metadata, "dimension": 1}, {GRAPH: file, "CARD.md": card}
         )
-        input_name, output_name, dimension = _ends(file, Session(probe, GRAPH))
+        try:
+            session = Session(probe, GRAPH)
+        except UsageError as error:
+            reason = str(error).rpartition(f"{GRAPH} ")[2]
+            raise UsageError(f"{file}: {reason}") from error
+        input_name, output_name, dimension = _ends(file, session)
     return write_bundle(
         place,
         {**metadata, "dimension": dimension, "input": input_name, "output": output_name},

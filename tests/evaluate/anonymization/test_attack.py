@@ -97,5 +97,19 @@ def test_too_few_speakers_to_calibrate_still_give_scores() -> None:
 
 def test_a_back_end_that_cannot_be_trained_is_an_error() -> None:
     corpus, vectors = talkers(0, 5, takes=1)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"back end plda cannot be trained.*5 speakers"):
         train("plda", vectors, corpus, seed=0)
+
+
+def test_a_calibration_never_turns_scores_round() -> None:
+    # Of four speakers with noise alone, half the calibrations would have a slope below zero.
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        corpus, _ = talkers(0, 6, takes=3)
+        noise = {u.id: rng.normal(size=12).astype(np.float32) for u in corpus}
+        trained = train("cosine", noise, corpus, seed=seed)
+        assert trained.calibration is None or trained.calibration.slope > 0
+        trials = make_trials(corpus, enrolments_per_speaker=2)
+        raw = scores_of(CosineBackend(), noise, noise, trials)
+        found = trained.score(noise, noise, trials)
+        np.testing.assert_array_equal(np.argsort(found), np.argsort(raw))

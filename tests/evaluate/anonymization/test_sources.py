@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -181,11 +184,8 @@ def test_a_command_that_cannot_work_is_refused(tmp_path: Path, template: str) ->
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    source = CommandSource("x", "no-such-program {input} {output}", tmp_path / "made", 0)
-    spoken = utterance(tmp_path)
-    maker = source.maker()
-    job = Making(spoken, "trial", source.path(spoken, "trial"), maker)
-    assert "no-such-program: cannot be run" in str(make(job, lambda seconds: None)["error"])
+    with pytest.raises(UsageError, match="there is no program no-such-program"):
+        CommandSource("x", "no-such-program {input} {output}", tmp_path / "made", 0)
 
 
 def test_files_are_found_by_id_by_place_and_by_name(tmp_path: Path) -> None:
@@ -199,10 +199,7 @@ def test_files_are_found_by_id_by_place_and_by_name(tmp_path: Path) -> None:
     assert source.path(by_place, "trial") == folder / "ann" / "1.flac"
     assert source.path(by_id, "enrol") == folder / "bob-1.wav"
     assert source.path(by_name, "attack") == folder / "other" / "cem-9.ogg"
-    assert source.left_over(frozenset({folder / "bob-1.wav"})) == (
-        folder / "ann" / "1.flac",
-        folder / "other" / "cem-9.ogg",
-    )
+    assert source.left_over([by_place, by_name]) == (folder / "bob-1.wav",)
 
 
 def test_a_missing_file_is_an_error_that_names_the_utterance(tmp_path: Path) -> None:
@@ -237,9 +234,75 @@ def test_resynthesised_files_are_another_folder(tmp_path: Path) -> None:
     write_voice(tmp_path / "own" / "ann" / "1.wav")
     without = FolderSource("mine", tmp_path / "anonymized")
     assert "own" not in without.sides()
-    source = FolderSource("mine", tmp_path / "anonymized", tmp_path / "own")
+    source = FolderSource("mine", tmp_path / "anonymized", {"own": tmp_path / "own"})
     assert source.path(spoken, "own") == tmp_path / "own" / "ann" / "1.wav"
     assert source.path(spoken, "trial") == tmp_path / "anonymized" / "ann" / "1.wav"
+
+
+def test_sides_may_have_folders_of_their_own(tmp_path: Path) -> None:
+    spoken = utterance(tmp_path / "originals", "ann", 1)
+    for folder in ("trial", "enrol", "attack"):
+        write_voice(tmp_path / folder / "ann" / "1.wav")
+    others = {"enrol": tmp_path / "enrol", "attack": tmp_path / "attack"}
+    source = FolderSource("mine", tmp_path / "trial", others)
+    for side in ("trial", "enrol", "attack"):
+        assert source.path(spoken, side) == tmp_path / side / "ann" / "1.wav"
+    assert "one pseudo-speaker on all sides" not in source.system().what
+    alone = FolderSource("mine", tmp_path / "trial")
+    assert "one pseudo-speaker on all sides" in alone.system().what
+
+
+def test_places_in_a_path_are_not_places_of_the_command(tmp_path: Path) -> None:
+    source = command(tmp_path, COPY)
+    odd = write_voice(tmp_path / "{output} {seed}" / "1.wav")
+    changed = made(source, Utterance("o", odd, "{input}"), "trial")
+    assert changed.shape == (1, 16000)
+
+
+def test_what_a_program_prints_need_not_be_text(tmp_path: Path) -> None:
+    source = command(
+        tmp_path, COPY + "; sys.stderr.buffer.write(bytes([255, 254])); sys.exit(len(sys.argv) - 3)"
+    )
+    made(source, utterance(tmp_path), "trial")
+
+
+def test_a_changed_program_makes_other_files(tmp_path: Path) -> None:
+    spoken = utterance(tmp_path)
+    before = command(tmp_path, COPY).path(spoken, "trial")
+    assert command(tmp_path, COPY + "  # changed").path(spoken, "trial") != before
+
+
+def is_gone(number: int) -> bool:
+    time.sleep(0.05)
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_program_that_waits_ends_with_its_worker(tmp_path: Path) -> None:
+    (tmp_path / "wait.py").write_text(
+        "import os, sys, time\nopen(sys.argv[3], 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
+    )
+    code = (
+        "from pathlib import Path\n"
+        "from sordino.evaluate.anonymization.sources import CommandMaker\n"
+        "from sordino.corpus.utterance import Utterance\n"
+        f"words = ({sys.executable!r}, {str(tmp_path / 'wait.py')!r}, '{{input}}', '{{output}}',"
+        f" {str(tmp_path / 'pid')!r})\n"
+        f"CommandMaker(words, 0).make(Utterance('a', Path('x.wav'), 'a'), 'trial',"
+        f" Path({str(tmp_path / 'out.flac')!r}))\n"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code])
+    for _ in range(600):
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            break
+        time.sleep(0.05)
+    number = int((tmp_path / "pid").read_text())
+    worker.terminate()
+    worker.wait(30)
+    assert any(is_gone(number) for _ in range(200))
 
 
 @pytest.mark.parametrize("name", ["none", "empty"])

@@ -20,7 +20,15 @@ from tests.evaluate.report.evaluations import embeddings, made_up, results, scor
 GOOD = (0.05, 0.04, 0.06)
 
 
-def judged(*attacks, original=GOOD, attacker="ecapa", **changes):
+def words(original=0.1, changed=0.12, measure="wer", unit="%"):
+    """What is left of the words, or of the sound."""
+    return tuple(
+        Quality(system, measure, unit, ALL, Measure(value), 100, 40)
+        for system, value in (("original", original), ("mcadams", changed))
+    )
+
+
+def judged(*attacks, original=GOOD, attacker="ecapa", qualities=None, **changes):
     """The verdict on a system, from its attacks and the attacker's error on original speech."""
     own = [
         Attack("mcadams", scenario, attacker, ALL, replace(made_up(*error), **changes))
@@ -28,7 +36,8 @@ def judged(*attacks, original=GOOD, attacker="ecapa", **changes):
     ]
     if original is not None:
         own.append(Attack("original", "OO", attacker, ALL, made_up(*original)))
-    (verdict,) = verdicts(results(attacks=tuple(own)))
+    left = words() if qualities is None else qualities
+    (verdict,) = verdicts(results(attacks=tuple(own), qualities=left))
     return verdict
 
 
@@ -68,6 +77,39 @@ def test_speakers_who_are_not_known_are_said_to_be_so():
     verdict = judged(("AA-semi-informed", (0.3,)), speakers=0)
     assert any("not known" in caution for caution in verdict.cautions)
     assert not any("0 speakers" in caution for caution in verdict.cautions)
+
+
+HIDDEN = ("AA-semi-informed", (0.46, 0.42, 0.5))
+
+
+def test_noise_is_not_called_protection_without_a_word():
+    verdict = judged(HIDDEN, qualities=words(changed=1.3))
+    assert "most of what was said is lost" in verdict.headline
+    assert "Most words are lost" in verdict.cautions[0]
+    # Where a recogniser fails on the original too, nothing is known to have got lost.
+    assert "lost" not in judged(HIDDEN, qualities=words(original=0.9, changed=0.95)).headline
+    awful = judged(HIDDEN, qualities=(*words(), *words(3.1, 1.1, "dnsmos-ovrl", "MOS")))
+    assert "sounds much worse" in awful.cautions[0]
+
+
+def test_what_was_not_measured_is_said_where_protection_is_claimed():
+    assert "was not measured" in judged(HIDDEN, qualities=()).cautions[0]
+    exposed = judged(("AA-semi-informed", (0.05, 0.03, 0.08)), qualities=())
+    assert not any("measured" in caution for caution in exposed.cautions)
+
+
+@pytest.mark.parametrize(("targets", "level"), [(4, "unknown"), (12, "strong"), (100, "strong")])
+def test_few_trials_of_the_same_speaker_prove_little(targets, level):
+    verdict = judged(HIDDEN, targets=targets)
+    assert verdict.level == level
+    assert any("of the same speaker" in text for text in verdict.cautions) == (targets < 30)
+
+
+def test_scores_that_are_the_wrong_way_round_are_said_to_be_so():
+    attack = Attack("mine", "given", "mine.txt", ALL, made_up(0.85, 0.8, 0.9))
+    (verdict,) = verdicts(results(kind="scores", systems=(System("mine", ""),), attacks=(attack,)))
+    assert "15.0" in verdict.headline
+    assert "wrong way round" in verdict.evidence[0]
 
 
 def test_an_ignorant_attacker_never_decides_but_is_not_hidden():

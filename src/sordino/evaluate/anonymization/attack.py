@@ -68,7 +68,13 @@ def train(kind: str, vectors: Mapping[str, Vector], corpus: Corpus, *, seed: int
     Raises:
         UsageError: the speakers do not suffice for the back end.
     """
-    return Trained(_fit(kind, vectors, corpus), _calibration(kind, vectors, corpus, seed))
+    try:
+        return Trained(_fit(kind, vectors, corpus), _calibration(kind, vectors, corpus, seed))
+    except (UsageError, np.linalg.LinAlgError) as error:
+        raise UsageError(
+            f"the back end {kind} cannot be trained on the attacker's {len(corpus.speakers)}"
+            f" speakers: {error}; give the attacker more speech, or choose another --backend"
+        ) from error
 
 
 def scores_of(
@@ -108,7 +114,9 @@ def _calibration(
             scores = scores_of(_fit(kind, vectors, rest), vectors, vectors, trials)
             targets.append(scores[trials.is_target])
             others.append(scores[~trials.is_target])
-        return fit_affine(np.concatenate(targets), np.concatenate(others), ridge=_RIDGE)
-    except UsageError:
+        found = fit_affine(np.concatenate(targets), np.concatenate(others), ridge=_RIDGE)
+    except (UsageError, np.linalg.LinAlgError):
         # Too few speakers with several utterances: ranks are measured, costs are not.
         return None
+    # Chance can turn the scores of a few speakers round; ranks must stay as they are.
+    return found if found.slope > 0 else None

@@ -71,11 +71,12 @@ class Failing:
         if not self.failures:
             return
         for failure in self.failures[:_SHOWN]:
-            told.note(f"{failure.what}: {failure.why}")
+            where = "" if failure.where in failure.why else f"{failure.where}: "
+            told.note(f"{failure.what}: {where}{failure.why}")
         if len(self.failures) > _SHOWN:
             told.note(f"... and {len(self.failures) - _SHOWN} more")
         if not leave_out:
             raise AudioError(
                 f"{len(self.failures)} utterances cannot be used, see above; mend them, or use"
-                " --leave-out-failed: the report then counts them"
+                " --leave-out-failed: the report then counts what that costs"
             )

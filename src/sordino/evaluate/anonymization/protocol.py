@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sordino.errors import UsageError
+from sordino.evaluate.privacy import FEWEST_DRAWS
 
 Side = Literal["enrol", "trial", "attack", "own"]
 """A form of a system's speech: for enrolment, for trials, for the attacker's own training (a new
@@ -104,5 +105,7 @@ class Protocol:
                     raise UsageError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
         if not self.encoders or not self.backends:
             raise UsageError("an attacker needs an encoder and a back end")
-        if self.utterances < 1 or self.draws < 1 or self.fine_tune < 0:
-            raise UsageError("the numbers of utterances and draws are at least 1, of steps 0")
+        if self.utterances < 1 or self.draws < FEWEST_DRAWS or self.fine_tune < 0:
+            raise UsageError(
+                f"there are at least 1 utterance, {FEWEST_DRAWS} draws and 0 steps of fine-tuning"
+            )

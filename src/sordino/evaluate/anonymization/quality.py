@@ -35,6 +35,7 @@ from sordino.evaluate.utility.whisper_models import find_whisper
 
 ORIGINAL = "original"
 _FEWEST_SPEAKERS = 3
+_NO_TEXT = "no utterance has a text, so that word errors cannot be counted"
 _WINDOW_S = 30.0
 _HOP_S = 3.0
 _PACKAGES = {
@@ -117,6 +118,27 @@ class _Measure:
     of_original: bool = True
 
 
+def check_measures(protocol: Protocol, utterances: Iterable[Utterance]) -> None:
+    """Refuse at once measures that were asked for and cannot be taken.
+
+    Args:
+        protocol: which measures.
+        utterances: that will be heard.
+
+    Raises:
+        UsageError: a package, a recogniser or the texts are not there.
+    """
+    if not protocol.demanding:
+        return
+    for name in protocol.measures:
+        _require(name)
+    if "wer" in protocol.measures:
+        texts = [utterance for utterance in utterances if utterance.text]
+        if not texts:
+            raise UsageError(_NO_TEXT)
+        find_whisper(protocol.whisper, {utterance.language for utterance in texts})
+
+
 def measured(
     heard: Mapping[str, Heard], emotions: Mapping[str, str], protocol: Protocol, bench: Bench
 ) -> Measured:
@@ -164,7 +186,7 @@ def _chosen(
     if name == "wer":
         there = [utterance for utterance in there if utterance.text]
         if not there:
-            raise UsageError("no utterance has a text")
+            raise UsageError(_NO_TEXT)
     if name == "emotion":
         # All of them: a recogniser has to learn from the same utterances.
         there = [utterance for utterance in there if utterance.id in emotions]

@@ -11,7 +11,7 @@ from pathlib import Path
 from sordino.corpus.corpus import Corpus
 from sordino.corpus.trials import Trials
 from sordino.corpus.utterance import Utterance
-from sordino.errors import UsageError
+from sordino.errors import OutputError, UsageError
 from sordino.evaluate.anonymization.assess import Scored, assess
 from sordino.evaluate.anonymization.attack import Trained, train
 from sordino.evaluate.anonymization.ears import Ear, Tuner
@@ -19,7 +19,7 @@ from sordino.evaluate.anonymization.failing import Failing
 from sordino.evaluate.anonymization.hearings import Bench, as_heard
 from sordino.evaluate.anonymization.listen import Vector
 from sordino.evaluate.anonymization.protocol import SCENARIOS, Protocol, Scenario, Side
-from sordino.evaluate.anonymization.quality import measured
+from sordino.evaluate.anonymization.quality import check_measures, measured
 from sordino.evaluate.anonymization.similarity import chosen_speakers, similarity
 from sordino.evaluate.anonymization.sources import FolderSource, Source
 from sordino.evaluate.anonymization.speech import Heard
@@ -82,8 +82,8 @@ class Data:
         tested |= set(self.trials.speakers)
         if both := sorted(tested & set(self.attack.speakers)):
             raise UsageError(
-                f"{len(both)} speakers are tested and train the attacker, such as {both[0]};"
-                " give the attacker other speakers"
+                f"speakers are tested and train the attacker ({len(both)}, such as {both[0]});"
+                " give the attacker other speakers, or test fewer"
             )
 
 
@@ -120,6 +120,8 @@ def evaluate_anonymization(
     names = [ORIGINAL, *(source.name for source in sources)]
     if len(set(names)) != len(names):
         raise UsageError(f"two systems have the same name, or one is called {ORIGINAL!r}")
+    check_measures(protocol, data.corpus)
+    _make_private(folder)
     run = _Run(data, protocol, Bench(folder, workers, told or Silent()))
     for source in sources:
         run.gather(source)
@@ -147,6 +149,15 @@ def evaluate_anonymization(
         failures=tuple(run.failing.failures),
         notes=tuple(run.notes),
     )
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder for work in progress; it will hold how people sound."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
 
 
 class _Run:
@@ -208,10 +219,10 @@ class _Run:
             self._note(source.name, side, failures)
             self._heard[source.name, side] = made[side]
         if isinstance(source, FolderSource):
-            taken = frozenset(u.path for heard in made.values() for u in heard.values())
-            if extra := source.left_over(taken):
+            known = (*self.data.corpus, *self.data.attack)
+            if extra := source.left_over(known):
                 self.notes.append(
-                    f"{source.name}: {len(extra)} files belong to no utterance of the evaluation,"
+                    f"{source.name}: {len(extra)} files belong to no utterance of the data,"
                     f" such as {extra[0]}; they are left aside."
                 )
 
@@ -426,8 +437,8 @@ def _settings(protocol: Protocol, data: Data) -> dict[str, str]:
     return {
         "enrolment": f"{enrolled} utterances a speaker; the mean of their vectors",
         "impostors": "from the same corpus as the enrolled speaker",
-        "pseudo-speakers": "enrolment and trials have different ones; the attacker's training"
-        " speech has one per utterance",
+        "pseudo-speakers": "in sordino's systems enrolment and trials have different ones and the"
+        " attacker's training speech has one per utterance; for others see the systems",
         "intervals": f"95 %, bootstrap over speakers, {protocol.draws} draws",
         "words and quality": f"at most {protocol.utterances} utterances of the trials, spread over"
         " the speakers",

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
+import shutil
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -25,8 +30,16 @@ from sordino.evaluate.anonymization.speech import fingerprint
 from sordino.evaluate.results import System
 from sordino.privacy.keys import SecretKey
 
+LONGEST_S = 600
+"""How long a user's program may take for one file."""
+
 _PLACES = ("{input}", "{output}", "{speaker}", "{utterance}", "{seed}")
+_PLACE = re.compile("|".join(map(re.escape, _PLACES)))
 _SHOWN = 200
+_SAME_VOICES = (
+    "a speaker may have one pseudo-speaker on all sides, which makes attackers stronger than"
+    " those of systems with different ones"
+)
 
 
 class Maker(ABC):
@@ -234,23 +247,45 @@ class CommandMaker(Maker):
                 part.unlink(missing_ok=True)
 
     def _run(self, values: Mapping[str, str], part: Path) -> None:
-        words = []
-        for word in self.words:
-            filled = word
-            for place, value in values.items():
-                filled = filled.replace(place, value)
-            words.append(filled)
+        words = [_PLACE.sub(lambda found: values[found[0]], word) for word in self.words]
         try:
-            done = subprocess.run(
-                words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
+            with _stopped_with_its_parent():
+                done = subprocess.run(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    errors="backslashreplace",
+                    check=False,
+                    timeout=LONGEST_S,
+                )
         except OSError as error:
             raise UsageError(f"{words[0]}: cannot be run: {error.strerror}") from error
+        except subprocess.TimeoutExpired as error:
+            raise AudioError(f"{words[0]} did not end within {LONGEST_S} s") from error
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
             raise AudioError(f"{words[0]} ended with status {done.returncode}: {said[:_SHOWN]}")
         if not part.exists():
             raise AudioError(f"{words[0]} wrote no {{output}}")
+
+
+@contextmanager
+def _stopped_with_its_parent() -> Iterator[None]:
+    # A worker process is ended by SIGTERM; the program that it waits for must not live on.
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    if before is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class CommandSource(Source):
@@ -277,12 +312,16 @@ class CommandSource(Source):
         for place in ("{input}", "{output}"):
             if not any(place in word for word in words):
                 raise UsageError(f"the command {template!r} lacks {place}")
+        if shutil.which(words[0]) is None:
+            raise UsageError(f"the command {template!r}: there is no program {words[0]}")
         self._maker = CommandMaker(words, seed)
         self._folder = folder
+        self._programs = tuple(_version(word) for word in words)
 
     def system(self) -> System:
         """See `Source.system`."""
-        return System(self.name, f"command: {self._template}")
+        voices = "" if "{speaker}" in self._template else f"; {_SAME_VOICES}"
+        return System(self.name, f"command: {self._template}{voices}")
 
     def sides(self) -> frozenset[Side]:
         """See `Source.sides`."""
@@ -294,7 +333,8 @@ class CommandSource(Source):
 
     def path(self, utterance: Utterance, side: Side) -> Path:
         """See `Source.path`."""
-        return _made(self._folder, (*self._maker.words, self._maker.seed), side, utterance)
+        settings = (*self._maker.words, *self._programs, self._maker.seed)
+        return _made(self._folder, settings, side, utterance)
 
 
 class FolderSource(Source):
@@ -306,24 +346,28 @@ class FolderSource(Source):
     Args:
         name: as results call it.
         folder: holds the anonymized files.
-        resynthesised: holds the files with the speakers' own voices, if there are any.
+        others: folders for sides that have files of their own: "enrol" and "attack", which are
+            else taken from `folder`, and "own", which is else not there.
 
     Raises:
         UsageError: a folder holds no recordings.
     """
 
-    def __init__(self, name: str, folder: Path, resynthesised: Path | None = None) -> None:
+    def __init__(self, name: str, folder: Path, others: Mapping[Side, Path] | None = None) -> None:
         self.name = name
+        self._others = {side: _Files(place) for side, place in (others or {}).items()}
         self._files = _Files(folder)
-        self._own = None if resynthesised is None else _Files(resynthesised)
 
     def system(self) -> System:
         """See `Source.system`."""
-        return System(self.name, f"files in {self._files.folder}")
+        apart = "; ".join(f"{side}: {files.folder}" for side, files in self._others.items())
+        what = f"files in {self._files.folder}" + (f" ({apart})" if apart else "")
+        voices = "" if {"enrol", "attack"} <= self._others.keys() else f"; {_SAME_VOICES}"
+        return System(self.name, what + voices)
 
     def sides(self) -> frozenset[Side]:
         """See `Source.sides`; whether the attacker's utterances are there shows when asked."""
-        own: frozenset[Side] = frozenset() if self._own is None else frozenset({"own"})
+        own: frozenset[Side] = frozenset({"own"}) if "own" in self._others else frozenset()
         return own | {"enrol", "trial", "attack"}
 
     def maker(self) -> None:
@@ -332,13 +376,16 @@ class FolderSource(Source):
 
     def path(self, utterance: Utterance, side: Side) -> Path:
         """See `Source.path`."""
-        files = self._own if side == "own" else self._files
-        if files is None:
+        if side == "own" and side not in self._others:
             raise AudioError(f"{self.name}: there are no resynthesised files")
-        return files.of(utterance)
+        return self._others.get(side, self._files).of(utterance)
 
-    def left_over(self, taken: frozenset[Path]) -> tuple[Path, ...]:
-        """The folder's files that are not among those taken, sorted."""
+    def left_over(self, utterances: Iterable[Utterance]) -> tuple[Path, ...]:
+        """The folder's files that belong to none of these utterances, sorted."""
+        taken = set()
+        for utterance in utterances:
+            with suppress(AudioError):
+                taken.add(self._files.of(utterance))
         return tuple(sorted(set(self._files.all) - taken))
 
 
@@ -377,6 +424,16 @@ class _Files:
                         )
                     return found[0]
         raise AudioError(f"{self.folder}: holds no file for the utterance {utterance.id}")
+
+
+def _version(word: str) -> tuple[int, int]:
+    """Tells whether a program, or a file that it is given, is still the same."""
+    found = Path(shutil.which(word) or word)
+    try:
+        known = found.stat()
+    except OSError:
+        return (0, 0)
+    return (known.st_size, known.st_mtime_ns)
 
 
 def _made(folder: Path, settings: tuple[object, ...], side: Side, utterance: Utterance) -> Path:

@@ -102,7 +102,7 @@ def _attacks(results: Results) -> str:
             rows.append([shown, scenario_name(scenario), *cells])
             shown = ""
     head = ("system", "scenario", "strongest attacker", "EER (95 %)", "on orig.")
-    return aligned(head, rows, (24, 15, 23, 22, 8)) if rows else ""
+    return aligned(head, rows, (20, 15, 22, 26, 8)) if rows else ""
 
 
 def _attributes(results: Results) -> str:
@@ -127,7 +127,7 @@ def _attributes(results: Results) -> str:
                 ]
             )
     head = ("vectors", "attribute", "strongest attacker", "figure", "(95 %)")
-    return aligned(head, rows, (22, 14, 20, 13, 23)) if rows else ""
+    return aligned(head, rows, (16, 12, 29, 13, 23)) if rows else ""
 
 
 def _qualities(results: Results) -> str:

@@ -32,6 +32,11 @@ from sordino.evaluate.results import Attack, Measure, Results
 
 # An attacker who errs so often on original speech tells little, or nothing, by erring elsewhere.
 _SO_SO, _USELESS = 0.10, 0.20
+# With fewer trials of the same speaker an interval is far too narrow, or has no width at all.
+_FEW_TARGETS, _MORE_TARGETS = 10, 30
+# From where on words, or the sound, are called lost.
+_LOST, _MORE_LOST = 0.5, 0.2
+_WORSE_SOUND = 0.8
 _TOO_LITTLE = "There is too little data for an interval, so the figures prove nothing."
 
 
@@ -58,12 +63,18 @@ def speaker_verdict(results: Results, system: str) -> Verdict:
     base = on_original(results, attack)
     original = None if base is None else base.privacy.eer
     level, headline = _judged(error, original, _has_semi_informed(results, system))
+    if level not in {"none", "unknown"} and attack.privacy.targets < _FEW_TARGETS:
+        level, headline = "unknown", _TOO_LITTLE
+    lost = _losses(results, system, level)
+    if level in {"partial", "strong"} and _words_are_lost(results, system):
+        headline += " But most of what was said is lost."
     evidence = (
         _comparisons(attack, error, original),
         *_identified(attack),
         *_words_left(results, system),
     )
     cautions = (
+        *lost,
         *_about_attacker(attack, original),
         *_about_scenarios(results, system, attack),
         *_about_data(attack),
@@ -83,14 +94,20 @@ def description(results: Results, system: str) -> Verdict:
         return Verdict(
             system, SPEAKER, "unknown", "No error rate could be computed from these scores."
         )
-    eer = attack.privacy.eer
+    eer = attackers_error(attack.privacy.eer)
     assert eer.value is not None
+    turned = (
+        f" The scores are the wrong way round ({figure(attack.privacy.eer.value)}); who turns them"
+        " round gets this."
+        if eer != attack.privacy.eer
+        else ""
+    )
     original = system == ORIGINAL
     what = "On original speech the strongest attacker tells" if original else "These scores tell"
     headline = f"{what} speakers apart with {figure(eer.value)} errors."
     evidence = (
         f"Of 100 comparisons {_of_hundred(eer.value)} are wrong ({attack.attacker}):"
-        f" {with_interval(eer)}, where a guess makes 50\u00a0%.",
+        f" {with_interval(eer)}, where a guess makes 50\u00a0%.{turned}",
         *_identified(attack),
     )
     caution = (
@@ -208,6 +225,36 @@ def _words_left(results: Results, system: str) -> tuple[str, ...]:
     return (text + ".",)
 
 
+def _words_are_lost(results: Results, system: str) -> bool:
+    measure = text_measure(results)
+    now, before = (
+        None if measure is None else quality(results, name, measure) for name in (system, ORIGINAL)
+    )
+    if now is None or now.value.value is None or now.value.value < _LOST:
+        return False
+    known = before is not None and before.value.value is not None
+    more = now.value.value - (before.value.value or 0.0) if before is not None and known else 1.0
+    return more >= _MORE_LOST
+
+
+def _losses(results: Results, system: str, level: Level) -> tuple[str, ...]:
+    """What the protection costs, where that is much or not known."""
+    found = []
+    if _words_are_lost(results, system):
+        found.append("Most words are lost: hiding a voice by destroying the speech is easy.")
+    now, before = (quality(results, name, "dnsmos-ovrl") for name in (system, ORIGINAL))
+    if now is not None and before is not None:
+        ends = now.value.value, before.value.value
+        if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] >= _WORSE_SOUND:
+            found.append(
+                f"It sounds much worse than the original: a predicted opinion of {ends[0]:.1f} in"
+                f" place of {ends[1]:.1f}."
+            )
+    if text_measure(results) is None and level not in {"none", "unknown"}:
+        found.append("Whether the words can still be understood was not measured.")
+    return tuple(found)
+
+
 def _about_attacker(attack: Attack, original: Measure | None) -> tuple[str, ...]:
     if original is None or original.value is None:
         return (
@@ -266,6 +313,11 @@ def _about_data(attack: Attack) -> tuple[str, ...]:
     if not privacy.speakers:
         return ("Who the speakers are is not known, so that the figures have no interval.",)
     cautions = []
+    if privacy.targets < _MORE_TARGETS:
+        cautions.append(
+            f"Only {counted(privacy.targets, 'trial')} of the same speaker: the interval is"
+            " narrower than it should be."
+        )
     if privacy.eer.value is not None and privacy.eer.low is None:
         cautions.append(
             f"No interval could be computed from {counted(privacy.speakers, 'speaker')}: the"
