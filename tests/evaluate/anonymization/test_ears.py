@@ -30,7 +30,7 @@ def test_an_encoder_that_is_not_tuned_hears_as_it_is(tmp_path) -> None:
     heard = as_heard(speech)
     assert Tuner(5, tmp_path / "out", 0).listener(ear, speech, heard, "mine") is ear
     assert ear.title == "mean-energy"
-    assert ear.tuned().title == "mean-energy fine-tuned"
+    assert ear.tuned().title == "mean-energy tuned"
 
 
 def test_tuning_without_pytorch_says_what_to_install(tmp_path, monkeypatch) -> None:

@@ -30,7 +30,7 @@ class Ear:
     @property
     def title(self) -> str:
         """As results call it."""
-        return f"{self.encoder.name} fine-tuned" if self.is_tuned else self.encoder.name
+        return f"{self.encoder.name} tuned" if self.is_tuned else self.encoder.name
 
     @property
     def what(self) -> str:

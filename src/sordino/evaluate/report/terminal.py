@@ -102,7 +102,7 @@ def _attacks(results: Results) -> str:
             rows.append([shown, scenario_name(scenario), *cells])
             shown = ""
     head = ("system", "scenario", "strongest attacker", "EER (95 %)", "on orig.")
-    return aligned(head, rows, (20, 15, 22, 26, 8)) if rows else ""
+    return aligned(head, rows, (19, 15, 23, 26, 8)) if rows else ""
 
 
 def _attributes(results: Results) -> str:
