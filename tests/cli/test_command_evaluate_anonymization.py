@@ -268,6 +268,49 @@ def test_without_other_data_the_attacker_gets_who_is_not_in_the_trials(
     assert "give --attacker-data" in err
 
 
+@pytest.fixture
+def challenge(speech, tmp_path) -> Path:
+    """Directories as the VoicePrivacy Challenges have them: three people, two lists."""
+    groups = list(read_corpus(speech).by_speaker().items())[:3]
+    folders = {
+        "x_enrolls": [group[0] for _, group in groups],
+        "x_trials_f": [u for _, group in groups for u in group[1:2]],
+        "x_trials_m": [u for _, group in groups for u in group[2:3]],
+    }
+    for name, utterances in folders.items():
+        folder = tmp_path / "data" / name
+        folder.mkdir(parents=True)
+        ids = [u.id.replace("/", "-") for u in utterances]
+        rows = list(zip(ids, utterances, strict=True))
+        (folder / "wav.scp").write_text("".join(f"{i} flac -c -d -s {u.path} |\n" for i, u in rows))
+        (folder / "utt2spk").write_text("".join(f"{i} {u.speaker}\n" for i, u in rows))
+        if name == "x_enrolls":
+            (folder / "enrolls").write_text("".join(f"{i}\n" for i in ids))
+        else:
+            lines = (
+                f"{who} {i} {'target' if who == u.speaker else 'nontarget'}\n"
+                for who, _ in groups
+                for i, u in rows
+            )
+            (folder / "trials").write_text("".join(lines))
+    return tmp_path / "data"
+
+
+def test_the_lists_of_a_challenge_are_taken(speech, challenge, tmp_path, capsys) -> None:
+    others = ("--attacker-data", speech)
+    for speaker in read_corpus(speech).speakers[3:]:
+        others += ("--attacker-only", f"speaker={speaker}")
+    system = ("--system", "mcadams", "--backend", "cosine", "--scenario", "OA", *others, *QUICK)
+    status, _, err = call(capsys, challenge, *system, "-o", tmp_path / "report")
+    assert status == 2
+    assert "name one with --trial-list (x_trials_f, x_trials_m)" in err
+    chosen = ("--trial-list", "x_trials_m")
+    status, _, err = call(capsys, challenge, *system, *chosen, "-o", tmp_path / "report")
+    assert status == 0
+    results = read_results(tmp_path / "report/results.json")
+    assert {(r.privacy.targets, r.privacy.nontargets) for r in results.attacks} == {(3, 6)}
+
+
 def test_results_are_plain_json(speech, tmp_path, capsys) -> None:
     status, _, _ = call(
         capsys,

@@ -60,6 +60,9 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     _add_only(parser, "--only", "take only utterances with this")
     add("--trials", type=path, metavar="FILE", help="speaker utterance target|nontarget")
     add("--enrolls", type=path, metavar="FILE", help="goes with --trials")
+    add(
+        "--trial-list", metavar="NAME", help="which, where DATA holds several (libri_test_trials_f)"
+    )
     add("--enrolments", type=positive, default=3, metavar="N", help="utterances (default: 3)")
     add("--targets", type=positive, metavar="N", help="most target trials of a speaker")
 
@@ -291,8 +294,19 @@ def _system(text: str) -> tuple[str, str, dict[str, object]]:
 
 def _data(options: argparse.Namespace) -> Data:
     from sordino.corpus.layouts.detect import read_corpus
+    from sordino.corpus.layouts.vpc import has_trials
     from sordino.evaluate.anonymization.run import Data
 
+    if options.trials is None and options.layout in {None, "vpc"} and has_trials(options.data):
+        corpus, trials = _listed(options)
+        if options.attacker_data is None:
+            corpus, attack = _apart(corpus, trials)
+        else:
+            others = read_corpus(options.attacker_data)
+            attack = _selected(others, options.attacker_only, "--attacker-only")
+        return Data(corpus, trials, attack, _emotions(options, corpus))
+    if options.trial_list is not None:
+        raise UsageError(f"--trial-list: {options.data} holds no lists of trials")
     whole = read_corpus(options.data, options.layout)
     corpus = _selected(whole, options.only, "--only")
     if options.attacker_data is not None:
@@ -308,6 +322,27 @@ def _data(options: argparse.Namespace) -> Data:
     else:
         corpus, attack, trials = _halves(options, corpus)
     return Data(corpus, trials, attack, _emotions(options, corpus))
+
+
+def _listed(options: argparse.Namespace) -> tuple[Corpus, Trials]:
+    """One of the lists of trials that lie with the data, as in the VoicePrivacy Challenges."""
+    from sordino.corpus.layouts.vpc import read_vpc
+
+    if options.only:
+        raise UsageError(f"--only does not go with the lists of trials in {options.data}")
+    sets = {found.name: found for found in read_vpc(options.data)}
+    wanted = options.trial_list
+    if wanted is None and len(sets) > 1:
+        raise UsageError(
+            f"{options.data} holds several lists of trials: name one with --trial-list"
+            f" ({', '.join(sets)})"
+        )
+    chosen = next(iter(sets)) if wanted is None else wanted
+    if chosen not in sets:
+        raise UsageError(
+            f"--trial-list {chosen}: {options.data} has no such list; it has {', '.join(sets)}"
+        )
+    return sets[chosen].corpus, sets[chosen].trials
 
 
 def _apart(corpus: Corpus, trials: Trials) -> tuple[Corpus, Corpus]:
