@@ -1,11 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="torch is in the extra train, not installed")
+pytest.importorskip("lightning_fabric", reason="lightning is in the extra train, not installed")
+pytest.importorskip("pyroomacoustics", reason="rooms are in the extra train, not installed")
+pytest.importorskip("pyworld", reason="WORLD is in the extra train, which is not installed")
+pytest.importorskip("tensorboard", reason="curves are in the extra train, not installed")
 
 from sordino.errors import UsageError
 from sordino.speaker.encoders import load_encoder
@@ -24,7 +28,7 @@ def start(tmp_path):
     return write_encoder(tmp_path / "start", build_encoder(TINY), TINY, metadata, "# Start\n")
 
 
-def state(encoder: torch.nn.Module) -> Mapping[str, torch.Tensor]:
+def state(encoder):
     return {name: value for name, value in encoder.state_dict().items() if value.ndim > 1}
 
 
