@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 
 from sordino.corpus.corpus import Corpus
+from sordino.corpus.draws import digest
 from sordino.errors import UsageError
 
+_PURPOSE = "partition"
 _Stratum = tuple[tuple[str, ...], str]
 
 
@@ -48,8 +49,8 @@ def split_speakers(corpus: Corpus, share: float = 0.5, seed: int = 0) -> tuple[C
     chosen: set[str] = set()
     owed = 0.0
     strata = _strata(corpus)
-    for stratum in sorted(strata, key=lambda names: _digest(seed, *names[0], names[1])):
-        speakers = sorted(strata[stratum], key=lambda speaker: _digest(seed, speaker))
+    for stratum in sorted(strata, key=lambda names: digest(seed, _PURPOSE, *names[0], names[1])):
+        speakers = sorted(strata[stratum], key=lambda speaker: digest(seed, _PURPOSE, speaker))
         wanted = len(speakers) * share + owed
         count = math.floor(wanted + 0.5)
         # What rounding gives or takes here is made good by the next, so that many kinds with one
@@ -78,8 +79,3 @@ def _strata(corpus: Corpus) -> Mapping[_Stratum, list[str]]:
         sex = next((utterance.sex for utterance in utterances if utterance.sex), "")
         strata.setdefault((collections, sex), []).append(speaker)
     return strata
-
-
-def _digest(seed: int, *labels: str) -> bytes:
-    text = "\0".join((str(seed), "partition", *labels))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

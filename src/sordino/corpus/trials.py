@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.corpus.corpus import Corpus
+from sordino.corpus.draws import digest
 from sordino.corpus.layouts.tables import lines
 from sordino.corpus.utterance import Utterance
 from sordino.errors import OutputError, UsageError
@@ -359,7 +359,7 @@ def _enrol(
     enrolments = []
     rest = []
     for model, utterances in models.items():
-        drawn = sorted(utterances, key=lambda utterance: _digest(seed, "enrol", utterance.id))
+        drawn = sorted(utterances, key=lambda utterance: digest(seed, "enrol", utterance.id))
         if len(drawn) > count:
             names = tuple(sorted(utterance.id for utterance in drawn[:count]))
             enrolments.append(Enrolment(model, drawn[0].speaker, names))
@@ -403,16 +403,12 @@ def _trials(
 def _sample(places: IntArray, cap: int | None, seed: int, model: str, target: bool) -> IntArray:
     if cap is None or places.size <= cap:
         return places
-    digest = _digest(seed, "target" if target else "non-target", model)
+    drawn_by = digest(seed, "target" if target else "non-target", model)
     # numpy promises the stream of a bit generator to stay, but not what `choice` makes of it.
-    stream = np.random.PCG64(int.from_bytes(digest[:16], "big"))
+    stream = np.random.PCG64(int.from_bytes(drawn_by[:16], "big"))
     keys = stream.random_raw(places.size)
     drawn: IntArray = places[keys <= np.partition(keys, cap - 1)[cap - 1]][:cap]
     return drawn
-
-
-def _digest(seed: int, *labels: str) -> bytes:
-    return hashlib.sha256("\0".join((str(seed), *labels)).encode("utf-8", "surrogatepass")).digest()
 
 
 def _read_enrolls(path: Path, known: Mapping[str, Utterance]) -> Iterator[Enrolment]:

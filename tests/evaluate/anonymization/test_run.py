@@ -21,6 +21,7 @@ from sordino.evaluate.anonymization.protocol import Protocol
 from sordino.evaluate.anonymization.run import Data, evaluate_anonymization
 from sordino.evaluate.anonymization.sources import FolderSource, Source, SystemSource
 from sordino.evaluate.results import Attack, Results
+from sordino.models.find import load_model
 from sordino.speaker.encoders import load_encoder
 
 ATTACKERS = [f"ecapa-small + {name}" for name in ("cosine", "LDA", "PLDA")]
@@ -200,6 +201,21 @@ def test_files_that_are_the_originals_protect_nobody(example, copies, tmp_path) 
         assert found["copies", "OA", attacker] == found["original", "OO", attacker]
     (similar,) = results.similarities
     assert similar.deidentification.value == pytest.approx(0, abs=1e-6)
+
+
+def test_an_onnx_file_is_an_attacker(example, copies, tmp_path) -> None:
+    file = tmp_path / "mine.onnx"
+    shutil.copy(load_model("ecapa-small").path("encoder.onnx"), file)
+    results = evaluate(
+        example.data,
+        [FolderSource("copies", copies)],
+        tmp_path / "work",
+        scenarios=("OA",),
+        encoders=(str(file),),
+        backends=("cosine",),
+    )
+    found = errors(results)["original", "OO", "mine + cosine"]
+    assert found == errors(example.results)["original", "OO", ATTACKERS[0]]
 
 
 def test_a_missing_file_is_an_error_and_never_a_lost_trial(data, copies, tmp_path) -> None:

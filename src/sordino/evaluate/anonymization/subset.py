@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -10,6 +9,7 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
+from sordino.corpus.draws import digest
 from sordino.corpus.trials import Trials
 from sordino.corpus.utterance import Utterance
 from sordino.errors import UsageError
@@ -32,9 +32,9 @@ def spread(utterances: Iterable[Utterance], count: int, seed: int) -> tuple[Utte
         ['a', 'a', 'b', 'b']
     """
     by_speaker: dict[str, list[Utterance]] = defaultdict(list)
-    for utterance in sorted(utterances, key=lambda utterance: _digest(seed, utterance.id)):
+    for utterance in sorted(utterances, key=lambda utterance: digest(seed, utterance.id)):
         by_speaker[utterance.speaker].append(utterance)
-    order = sorted(by_speaker, key=lambda speaker: _digest(seed, speaker))
+    order = sorted(by_speaker, key=lambda speaker: digest(seed, speaker))
     rounds = zip_longest(*(by_speaker[speaker] for speaker in order))
     taken = [utterance for utterance in chain.from_iterable(rounds) if utterance is not None]
     return tuple(sorted(taken[:count], key=lambda utterance: utterance.id))
@@ -74,7 +74,3 @@ def usable(trials: Trials, enrolled: Collection[str], tried: Collection[str]) ->
         (np.cumsum(kept, dtype=np.int32) - 1).astype(np.int32)[trials.model[chosen]],
         (np.cumsum(heard, dtype=np.int32) - 1).astype(np.int32)[trials.utterance[chosen]],
     )
-
-
-def _digest(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed}\0{name}".encode("utf-8", "surrogatepass")).digest()
