@@ -283,6 +283,15 @@ def test_somebody_on_both_sides_is_refused(data) -> None:
         Data(data.corpus, data.trials, data.corpus)
 
 
+def test_a_folder_that_is_there_keeps_its_mode(data, tmp_path) -> None:
+    there = tmp_path / "there"
+    there.mkdir(mode=0o755)
+    for folder, mode in ((there, 0o755), (tmp_path / "new" / "work", 0o700)):
+        with pytest.raises(UsageError, match="none-such"):
+            evaluate(data, [], folder, encoders=("none-such",))
+        assert folder.stat().st_mode & 0o777 == mode
+
+
 def test_names_of_systems_have_to_differ(data, tmp_path) -> None:
     with pytest.raises(UsageError, match="same name"):
         evaluate(data, [fixed(tmp_path), fixed(tmp_path)], tmp_path)

@@ -152,10 +152,13 @@ def evaluate_anonymization(
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder for work in progress; it will hold how people sound."""
+    """Make the folder for work in progress, which will hold how people sound.
+
+    One that is there stays as it is: it may be anything.
+    """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{folder}: cannot be made: {error.strerror}") from error
 
