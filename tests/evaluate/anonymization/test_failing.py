@@ -63,6 +63,14 @@ def test_a_failure_ends_the_run_unless_it_may_be_left_out() -> None:
     failing.settle(notes, leave_out=True)
 
 
+def test_an_utterance_that_no_encoder_hears_counts_once() -> None:
+    failing = Failing()
+    for encoder in ("x", "y"):
+        failing.add("mine", {"a0": Failure(f"heard by {encoder}", "a0.wav", "?", "")}, TRIALS, [])
+    with pytest.raises(AudioError, match="^1 utterances"):
+        failing.settle(Notes(), leave_out=False)
+
+
 def test_many_failures_are_counted() -> None:
     failing, notes = Failing(), Notes()
     failing.add("mine", {str(n): failure(str(n)) for n in range(30)}, TRIALS, map(str, range(30)))

@@ -76,7 +76,9 @@ class Failing:
         if len(self.failures) > _SHOWN:
             told.note(f"... and {len(self.failures) - _SHOWN} more")
         if not leave_out:
+            # Each encoder that cannot hear a recording says so.
+            places = {failure.where for failure in self.failures}
             raise AudioError(
-                f"{len(self.failures)} utterances cannot be used, see above; mend them, or use"
+                f"{len(places)} utterances cannot be used, see above; mend them, or use"
                 " --leave-out-failed: the report then counts what that costs"
             )
