@@ -67,7 +67,7 @@ def test_an_utterance_that_no_encoder_hears_counts_once() -> None:
     failing = Failing()
     for encoder in ("x", "y"):
         failing.add("mine", {"a0": Failure(f"heard by {encoder}", "a0.wav", "?", "")}, TRIALS, [])
-    with pytest.raises(AudioError, match="^1 utterances"):
+    with pytest.raises(AudioError, match=r"^1 utterances"):
         failing.settle(Notes(), leave_out=False)
 
 
