@@ -8,12 +8,11 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sordino.cli.inputs import pair, path, positive, processors
+from sordino.cli.inputs import PROPERTIES, pair, path, positive, processors, selected
 from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import say
 from sordino.errors import UsageError
@@ -39,7 +38,6 @@ _FURTHER: dict[Side, tuple[str, str]] = {
     "attack": ("--trained-with", "for --anonymized LABEL: files of the attacker's utterances"),
     "own": ("--resynthesised", "for --anonymized LABEL: files with the speakers' own voices"),
 }
-_PROPERTIES = ("split", "corpus", "sex", "language", "speaker")
 
 
 def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -194,7 +192,7 @@ def _add_only(parser: argparse.ArgumentParser, name: str, what: str) -> None:
         default=[],
         type=pair,
         metavar="PROPERTY=VALUE",
-        help=f"{what} ({', '.join(_PROPERTIES)})",
+        help=f"{what} ({', '.join(PROPERTIES)})",
     )
 
 
@@ -303,18 +301,18 @@ def _data(options: argparse.Namespace) -> Data:
             corpus, attack = _apart(corpus, trials)
         else:
             others = read_corpus(options.attacker_data)
-            attack = _selected(others, options.attacker_only, "--attacker-only")
+            attack = selected(others, options.attacker_only, "--attacker-only")
         return Data(corpus, trials, attack, _emotions(options, corpus))
     if options.trial_list is not None:
         raise UsageError(f"--trial-list: {options.data} holds no lists of trials")
     whole = read_corpus(options.data, options.layout)
-    corpus = _selected(whole, options.only, "--only")
+    corpus = selected(whole, options.only, "--only")
     if options.attacker_data is not None:
         others = read_corpus(options.attacker_data)
-        attack = _selected(others, options.attacker_only, "--attacker-only")
+        attack = selected(others, options.attacker_only, "--attacker-only")
         trials = _trials(options, corpus)
     elif options.attacker_only:
-        attack = _selected(whole, options.attacker_only, "--attacker-only")
+        attack = selected(whole, options.attacker_only, "--attacker-only")
         trials = _trials(options, corpus)
     elif options.trials is not None:
         trials = _trials(options, corpus)
@@ -368,15 +366,6 @@ def _halves(options: argparse.Namespace, corpus: Corpus) -> tuple[Corpus, Corpus
             f"{error} (half of the {len(corpus.speakers)} speakers are set aside for the attacker,"
             " unless there is --attacker-data; --enrolments says how many utterances enrol)"
         ) from error
-
-
-def _selected(corpus: Corpus, only: Sequence[tuple[str, str]], option: str) -> Corpus:
-    wanted: dict[str, list[str]] = {}
-    for name, value in only:
-        if name not in _PROPERTIES:
-            raise UsageError(f"{option} knows {', '.join(_PROPERTIES)}; not {name!r}")
-        wanted.setdefault(name, []).append(value)
-    return corpus.select(**wanted) if wanted else corpus
 
 
 def _trials(options: argparse.Namespace, corpus: Corpus) -> Trials:

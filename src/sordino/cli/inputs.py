@@ -13,7 +13,11 @@ from sordino.cli.text import counted
 from sordino.errors import UsageError
 
 if TYPE_CHECKING:
+    from sordino.corpus.corpus import Corpus
     from sordino.corpus.speakers import SpeakerRule
+
+PROPERTIES = ("split", "corpus", "sex", "language", "speaker")
+"""What utterances can be chosen by; see `selected`."""
 
 _BYTES_PER_WORKER = 4_000_000
 _NAMES_SHOWN = 6
@@ -44,6 +48,25 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def selected(corpus: Corpus, only: Iterable[tuple[str, str]], option: str = "--only") -> Corpus:
+    """The utterances that pairs of property and value choose; all where there is none.
+
+    Args:
+        corpus: to choose from.
+        only: properties with their values; several values of one property add up.
+        option: what the pairs were given with, for the message.
+
+    Raises:
+        UsageError: a property is another word, or nothing is left.
+    """
+    wanted: dict[str, list[str]] = {}
+    for name, value in only:
+        if name not in PROPERTIES:
+            raise UsageError(f"{option} knows {', '.join(PROPERTIES)}; not {name!r}")
+        wanted.setdefault(name, []).append(value)
+    return corpus.select(**wanted) if wanted else corpus
 
 
 def add_speaker_options(parser: argparse.ArgumentParser) -> None:

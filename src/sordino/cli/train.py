@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sordino.cli.inputs import pair, path, positive
+from sordino.cli.inputs import pair, path, positive, selected
 from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import counted, say
 from sordino.errors import UsageError
 
 if TYPE_CHECKING:
-    from sordino.corpus.corpus import Corpus
     from sordino.training.launch import Hardware
 
 _NEEDED = ("torch", "lightning_fabric", "onnx", "tensorboard")
@@ -84,6 +83,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _speaker(options: argparse.Namespace) -> int:
     _require_extra()
+    from sordino.corpus.layouts.detect import read_corpus
     from sordino.training.launch import first_process
     from sordino.training.recipes import read_recipe
     from sordino.training.speaker.finish import export_run
@@ -91,7 +91,7 @@ def _speaker(options: argparse.Namespace) -> int:
     from sordino.training.speaker.run import train_speaker
 
     recipe = SpeakerRecipe.from_values(read_recipe(options.recipe, options.set))
-    corpus = _corpus(options)
+    corpus = selected(read_corpus(options.data, options.layout), options.only)
     first = first_process()
     if first:
         say(
@@ -128,20 +128,6 @@ def _require_extra() -> None:
         raise UsageError(
             f'training needs {missing[0]}; install the extra train: pip install "sordino[train]"'
         )
-
-
-def _corpus(options: argparse.Namespace) -> Corpus:
-    from sordino.corpus.layouts.detect import read_corpus
-
-    corpus = read_corpus(options.data, options.layout)
-    wanted: dict[str, list[str]] = {}
-    for name, value in options.only:
-        wanted.setdefault(name, []).append(value)
-    known = ("split", "corpus", "sex", "language", "speaker")
-    unknown = sorted(set(wanted) - set(known))
-    if unknown:
-        raise UsageError(f"--only knows {', '.join(known)}; not {unknown[0]!r}")
-    return corpus.select(**wanted) if wanted else corpus
 
 
 def _noises(folder: Path | None) -> tuple[Path, ...]:

@@ -100,12 +100,15 @@ def work_off(
     """
     found: dict[str, Outcome] = {}
     waiting: dict[str, P] = {}
+    # A key may ask the disk.
+    keys = {id(piece): piece.key for piece in pieces}
     for piece in pieces:
-        known = finished.get(piece.key)
+        key = keys[id(piece)]
+        known = finished.get(key)
         if known is None:
-            waiting[piece.key] = piece
+            waiting[key] = piece
         else:
-            found[piece.key] = known
+            found[key] = known
             tell()
     try:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -115,14 +118,15 @@ def work_off(
     try:
         for piece, result in results:
             outcome: Outcome = {"error": _DIED} if result is None else result
-            found[piece.key] = outcome
+            key = keys[id(piece)]
+            found[key] = outcome
             if "error" not in outcome:
-                finished.add(piece.key, outcome)
+                finished.add(key, outcome)
             tell()
     finally:
         results.close()
         finished.close()
-    return [found[piece.key] for piece in pieces]
+    return [found[keys[id(piece)]] for piece in pieces]
 
 
 def _lines(path: Path) -> dict[str, Outcome]:

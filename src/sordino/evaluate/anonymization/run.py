@@ -219,7 +219,7 @@ class _Run:
             else:
                 self._cannot(source, scenario)
         for side, failures in found.items():
-            self._note(source.name, side, failures)
+            self._note(source.name, failures)
             self._heard[source.name, side] = made[side]
         if isinstance(source, FolderSource):
             known = (*self.data.corpus, *self.data.attack)
@@ -236,7 +236,7 @@ class _Run:
                 what = f"{system}, {side or 'test'}"
                 vectors, failures = self.bench.hear(ear.encoder, what, heard)
                 self._vectors[ear.name, (system, side)] = vectors
-                self._note(system, side, failures)
+                self._note(system, failures)
         self.failing.settle(self.bench.told, leave_out=self.protocol.leave_out)
 
     def attackers(self) -> tuple[Attacker, ...]:
@@ -251,8 +251,8 @@ class _Run:
         """Outcomes of all attackers in all scenarios, in the order of the systems."""
         tasks = [
             (ear, system, scenario)
-            for ear in self._all_ears()
             for system in names
+            for ear in self._all_ears()
             for scenario in self.scenarios[system]
         ]
         self.bench.told.stage("attacks", len(tasks))
@@ -271,20 +271,9 @@ class _Run:
                 raise UsageError("a worker process died while it worked figures out: memory?")
             attacks[numbers[id(job)]], worst[numbers[id(job)]] = outcome.attacks, outcome.worst
             self.bench.told.step()
-        order = {name: place for place, name in enumerate(names)}
         return (
-            tuple(
-                sorted(
-                    (attack for number in sorted(attacks) for attack in attacks[number]),
-                    key=lambda attack: order[attack.system],
-                )
-            ),
-            tuple(
-                sorted(
-                    (case for number in sorted(worst) for case in worst[number]),
-                    key=lambda case: order[case.system],
-                )
-            ),
+            tuple(attack for number in sorted(attacks) for attack in attacks[number]),
+            tuple(case for number in sorted(worst) for case in worst[number]),
         )
 
     def similarities(self, systems: Sequence[str]) -> tuple[Similarity, ...]:
@@ -393,7 +382,7 @@ class _Run:
             self._vectors[ear.name, key] = vectors
         return self._vectors[ear.name, key]
 
-    def _note(self, system: str, side: Side | None, failures: Mapping[str, Failure]) -> None:
+    def _note(self, system: str, failures: Mapping[str, Failure]) -> None:
         self.failing.add(system, failures, self.data.trials, (u.id for u in self.data.attack))
 
     def _cannot(self, source: Source, scenario: Scenario) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from sordino.corpus.draws import digest
 from sordino.errors import UsageError
 
 IntArray = npt.NDArray[np.int64]
@@ -60,7 +60,8 @@ def speaker_folds(speakers: Names, labels: IntArray, count: int, seed: int) -> t
     pairs = np.unique(np.stack([numbers, labels], axis=1), axis=0)
     kinds = [tuple(pairs[pairs[:, 0] == number, 1].tolist()) for number in range(names.size)]
     order = sorted(
-        range(names.size), key=lambda number: (kinds[number], _digest(seed, str(names[number])))
+        range(names.size),
+        key=lambda number: (kinds[number], digest(seed, "fold", str(names[number]))),
     )
     fold_of = np.empty(names.size, dtype=np.int64)
     fold_of[order] = np.arange(names.size) % count
@@ -112,8 +113,3 @@ def require_disjoint(trained: Iterable[str], tested: Iterable[str]) -> None:
             f"{len(both)} of the speakers to guess are among those that the attacker is trained"
             f" on, the first is {both[0]}"
         )
-
-
-def _digest(seed: int, speaker: str) -> bytes:
-    text = f"{seed}\0fold\0{speaker}"
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

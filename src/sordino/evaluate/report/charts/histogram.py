@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sordino.evaluate.report.charts.svg import Scale, chart, corners, label, line, ticks
 from sordino.evaluate.report.markup import Markup, tag
@@ -86,6 +87,6 @@ def _steps(
     edges: Sequence[float], shares: Sequence[float], across: Scale, up: Scale
 ) -> list[tuple[float, float]]:
     points = [(across(edges[0]), up(0))]
-    for left, right, share in zip(edges, edges[1:], shares, strict=False):
+    for (left, right), share in zip(pairwise(edges), shares, strict=True):
         points += [(across(left), up(share)), (across(right), up(share))]
     return [*points, (across(edges[-1]), up(0))]
