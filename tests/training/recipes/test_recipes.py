@@ -60,7 +60,7 @@ def test_own_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("name", "override", "told"),
     [
-        ("f-ecappa", [], "there is no recipe 'f-ecappa'"),
+        ("f-ecappa", [], "there is no speaker recipe 'f-ecappa'"),
         ("no/such.toml", [], "no/such.toml: cannot be read"),
         ("f-ecapa", ["optimisation.steps"], "'optimisation.steps' is no setting"),
         ("f-ecapa", ["optimisation.steps=many"], "setting optimisation.steps is not TOML"),

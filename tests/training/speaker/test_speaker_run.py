@@ -22,9 +22,9 @@ from sordino.corpus.corpus import Corpus
 from sordino.corpus.layouts.detect import read_corpus
 from sordino.errors import AudioError, OutputError, UsageError
 from sordino.training.launch import Hardware
+from sordino.training.record import CHECKPOINT, LOG, Log
 from sordino.training.speaker import run, task
-from sordino.training.speaker.record import CHECKPOINT, LOG, LOG_FIELDS
-from sordino.training.speaker.run import train_speaker, trained_encoder
+from sordino.training.speaker.run import LOG_FIELDS, train_speaker, trained_encoder
 from tests.helpers import write_voice
 from tests.talkers import talkers, tiny_recipe
 from tests.voices import CepstralEncoder
@@ -97,9 +97,9 @@ def cut_off(monkeypatch, corpus, folder, step: int, **options):
         if row["step"] == step:
             raise KeyboardInterrupt
 
-    original = run.Log.write
+    original = Log.write
     with monkeypatch.context() as patch:
-        patch.setattr(run.Log, "write", write)
+        patch.setattr(Log, "write", write)
         with pytest.raises(KeyboardInterrupt):
             train(corpus, folder, **options)
 
@@ -107,7 +107,7 @@ def cut_off(monkeypatch, corpus, folder, step: int, **options):
 class TestRun:
     def test_writes_a_line_for_each_step(self, whole):
         rows = log(whole[0])
-        assert tuple(rows[0]) == LOG_FIELDS
+        assert tuple(rows[0]) == ("step", *LOG_FIELDS)
         assert [int(row["step"]) for row in rows] == list(range(1, 9))
         assert [bool(row["eer"]) for row in rows] == [False, False, False, True] * 2
         assert all(0 <= float(row["eer"]) <= 0.5 for row in rows if row["eer"])

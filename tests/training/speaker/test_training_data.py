@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError
 from sordino.training.augment.chain import AugmentationSettings, Augmenter
-from sordino.training.speaker.data import Collate, Crops, StepSampler, read_crop, repeated
+from sordino.training.speaker.data import Collate, Crops, read_crop, repeated
 from sordino.training.speaker.recipe import PerturbationSettings
 from tests.helpers import write_voice
 from tests.talkers import RATE, talkers
@@ -173,33 +172,6 @@ class TestCrops:
         assert batch.speakers.tolist() == [made[number][1] for number in range(4)]
         assert batch.targets.shape == (4, 3)
         assert Collate()([crops(corpus)[0]]).targets.shape == (1, 0)
-
-
-class TestSampler:
-    @given(
-        batch=st.integers(1, 16),
-        processes=st.integers(1, 5),
-        first=st.integers(0, 10),
-        steps=st.integers(0, 5),
-    )
-    @settings(deadline=None)
-    def test_processes_share_the_batch_of_one(self, batch, processes, first, steps):
-        def of(rank, count):
-            return list(StepSampler(first, first + steps, batch, rank=rank, processes=count))
-
-        alone = of(0, 1)
-        shared = [of(rank, processes) for rank in range(processes)]
-        together = [sorted(chain.from_iterable(parts)) for parts in zip(*shared, strict=True)]
-        assert together == alone
-        assert [number for step in alone for number in step] == list(
-            range(first * batch, (first + steps) * batch)
-        )
-
-    def test_begins_where_a_run_was_cut_off(self):
-        whole = list(StepSampler(0, 7, 4, rank=0, processes=2))
-        rest = StepSampler(3, 7, 4, rank=0, processes=2)
-        assert list(rest) == whole[3:]
-        assert len(rest) == 4
 
 
 class TestReadCrop:

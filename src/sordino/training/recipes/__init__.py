@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from sordino.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 Recipe = TypeVar("Recipe")
 
@@ -24,23 +27,28 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def recipe_names() -> tuple[str, ...]:
+Kind = Literal["speaker", "units", "content", "vocoder", "voice"]
+"""What a recipe makes; its folder here."""
+
+
+def recipe_names(kind: Kind = "speaker") -> tuple[str, ...]:
     """The recipes that come with the package.
 
     Example:
-        >>> "ecapa-small" in recipe_names()
+        >>> "ecapa-small" in recipe_names("speaker")
         True
     """
-    files = resources.files("sordino.training.recipes").iterdir()
+    files = _folder(kind).iterdir()
     return tuple(sorted(f.name[:-5] for f in files if f.name.endswith(".toml")))
 
 
-def read_recipe(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+def read_recipe(name: str, overrides: Sequence[str] = (), kind: Kind = "speaker") -> dict[str, Any]:
     """A recipe as nested dictionaries.
 
     Args:
         name: one of `recipe_names`, or the path of a file that ends in .toml.
         overrides: settings to change, as "section.setting=value" with the value in TOML.
+        kind: what it makes.
 
     Raises:
         UsageError: no such recipe, or what it says is not TOML.
@@ -49,8 +57,8 @@ def read_recipe(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
         >>> read_recipe("ecapa-small", ["optimisation.steps=10"])["optimisation"]["steps"]
         10
     """
-    if name in recipe_names():
-        text = resources.files("sordino.training.recipes").joinpath(f"{name}.toml").read_text()
+    if name in recipe_names(kind):
+        text = (_folder(kind) / f"{name}.toml").read_text(encoding="utf-8")
     elif name.endswith(".toml"):
         try:
             text = Path(name).read_text(encoding="utf-8")
@@ -58,7 +66,7 @@ def read_recipe(name: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
             raise UsageError(f"recipe {name}: cannot be read ({error})") from error
     else:
         raise UsageError(
-            f"there is no recipe {name!r}; there are {', '.join(recipe_names())},"
+            f"there is no {kind} recipe {name!r}; there are {', '.join(recipe_names(kind))},"
             " or name a file that ends in .toml"
         )
     recipe = _parsed(text, f"recipe {name}")
@@ -90,6 +98,10 @@ def fill(kind: type[Recipe], values: Mapping[str, Any], where: str = "recipe") -
         else:
             arguments[name] = _converted(value, hint, f"{where}: {name}")
     return kind(**arguments)
+
+
+def _folder(kind: Kind) -> Traversable:
+    return resources.files("sordino.training.recipes") / kind
 
 
 def _converted(value: Any, hint: Any, where: str) -> Any:

@@ -6,8 +6,8 @@ that a run which is resumed, or spread over more processes, hears the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import soundfile
 import soxr
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError
@@ -30,8 +30,7 @@ FloatArray = npt.NDArray[np.float32]
 _HISS = 1e-5
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """What a step learns from.
 
     Attributes:
@@ -169,36 +168,6 @@ class Crops(Dataset[tuple[Tensor, int, Tensor]]):
         if speed != 1.0:
             samples = soxr.resample(samples, needed, length)[:length]
         return repeated(samples, length)
-
-
-class StepSampler(Sampler[list[int]]):
-    """The numbers of one process's crops, step by step.
-
-    Args:
-        first_step: where to begin.
-        last_step: where to end, exclusive.
-        batch: crops in a step over all processes.
-        rank: this process.
-        processes: how many there are; each takes every so many-th crop.
-
-    Example:
-        >>> list(StepSampler(1, 3, 4, rank=1, processes=2))
-        [[5, 7], [9, 11]]
-    """
-
-    def __init__(
-        self, first_step: int, last_step: int, batch: int, *, rank: int, processes: int
-    ) -> None:
-        self._steps = range(first_step, last_step)
-        self._places = range(rank, batch, processes)
-        self._batch = batch
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for step in self._steps:
-            yield [step * self._batch + place for place in self._places]
 
 
 class Collate:

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from lightning_fabric import Fabric
-from torch import nn
-from torch.utils.data import DataLoader
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from sordino.corpus.corpus import Corpus
 from sordino.corpus.utterance import Utterance
-from sordino.errors import AudioError, OutputError, UsageError
+from sordino.errors import UsageError
 from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.reverberation import simulate_rooms
-from sordino.training.importers.checkpoint import read_tensors
 from sordino.training.launch import (
-    LOSS_SCALING,
     Hardware,
     is_first,
     launch,
     started_by_launcher,
 )
+from sordino.training.loop import LoopSettings, descend, kept_weights, run_loop, seed_step
 from sordino.training.networks.encoder import build_encoder, dimension_of
+from sordino.training.record import described, settle
 from sordino.training.schedule import warm_cosine
-from sordino.training.speaker.data import Batch, Collate, Crops, StepSampler, read_crop, repeated
+from sordino.training.speaker.data import Batch, Collate, Crops, read_crop, repeated
 from sordino.training.speaker.recipe import SpeakerRecipe
-from sordino.training.speaker.record import CHECKPOINT, LOG, Log, settle
 from sordino.training.speaker.task import Losses, SpeakerTask
 from sordino.training.speaker.teacher import (
     CropTeacher,
@@ -48,8 +44,7 @@ from sordino.training.voices import make_voices
 SAMPLE_RATE = 16000
 
 _MOST_VALIDATION = 2000
-_LONGEST_GRADIENT = 5.0
-_NO_NUMBER = "the loss is no number any more; lower optimisation.learning_rate"
+LOG_FIELDS = ("total", "classification", "distillation", "learning_rate", "eer")
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -123,7 +118,9 @@ def train_speaker(
     """
     hardware = hardware or Hardware()
     _check(recipe, corpus, hardware)
-    begin = partial(settle, recipe, corpus, noises, folder, resume=resume)
+    begin = partial(
+        settle, asdict(recipe), described(corpus, noises=len(noises)), folder, resume=resume
+    )
     ready = partial(
         prepare,
         recipe,
@@ -146,15 +143,8 @@ def train_speaker(
 
 def trained_encoder(recipe: SpeakerRecipe, folder: Path) -> nn.Module:
     """The encoder of a run's newest checkpoint, in evaluation mode."""
-    state = read_tensors(folder / CHECKPOINT, str(folder / CHECKPOINT))
-    prefix = "encoder."
-    weights = {
-        name[len(prefix) :]: value
-        for name, value in state["task"].items()
-        if name.startswith(prefix)
-    }
     encoder = build_encoder(recipe.network)
-    encoder.load_state_dict(weights)
+    encoder.load_state_dict(kept_weights(folder, "task", "encoder."))
     return encoder.eval()
 
 
@@ -224,74 +214,53 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     """The loop, in each process."""
     recipe, wanted = prepared.recipe, prepared.recipe.optimisation
     crops = _crops(prepared)
-    _seed(recipe.data.seed, 0, 0)
+    seed_step(recipe.data.seed, 0, 0)
     task = SpeakerTask(recipe, crops.classes, crops.target_dimension)
     if recipe.start:
         task.encoder.load_state_dict(starting_network(recipe).state_dict())
     if fabric.world_size > 1 and fabric.device.type == "cuda":
         task = nn.SyncBatchNorm.convert_sync_batchnorm(task)  # type: ignore[no-untyped-call]
-    optimizer = torch.optim.AdamW(
-        task.parameters(), lr=wanted.learning_rate, weight_decay=wanted.weight_decay
-    )
-    wrapped, optimizer = fabric.setup(task, optimizer)
-    checkpoint = prepared.folder / CHECKPOINT
-    state: dict[str, Any] = {
-        "task": wrapped,
-        "optimizer": optimizer,
-        "precision": fabric.strategy.precision,
-        "step": 0,
-    }
-    if checkpoint.exists():
-        read_tensors(checkpoint, str(checkpoint))
-        fabric.load(checkpoint, state)
-    loader = DataLoader(
-        crops,
-        batch_sampler=StepSampler(
-            state["step"],
-            wanted.steps,
-            wanted.batch,
-            rank=fabric.global_rank,
-            processes=fabric.world_size,
+    wrapped, optimizer = fabric.setup(
+        task,
+        torch.optim.AdamW(
+            task.parameters(), lr=wanted.learning_rate, weight_decay=wanted.weight_decay
         ),
-        num_workers=prepared.hardware.workers,
-        collate_fn=Collate(prepared.teacher, SAMPLE_RATE),
     )
-    first = is_first(fabric)
-    scaled = prepared.hardware.precision == LOSS_SCALING
-    with Log(prepared.folder / LOG, state["step"], active=first) as log:
-        bar = tqdm(
-            total=wanted.steps,
-            initial=state["step"],
-            desc=recipe.name,
-            unit="step",
-            disable=prepared.quiet or not first,
+
+    def step(batch: Batch, number: int) -> dict[str, float | Tensor]:
+        rate = wanted.learning_rate * warm_cosine(
+            number - 1, warmup=wanted.warmup, steps=wanted.steps
         )
-        for batch in _on_device(loader, fabric):
-            rate = wanted.learning_rate * warm_cosine(
-                state["step"], warmup=wanted.warmup, steps=wanted.steps
-            )
-            state["step"] += 1
-            _seed(recipe.data.seed, state["step"], fabric.global_rank)
-            losses = _update(fabric, wrapped, optimizer, batch, rate, scaled=scaled)
-            row = _row(fabric, state["step"], losses, rate)
-            last = state["step"] == wanted.steps
-            if first and (state["step"] % recipe.validate_every == 0 or last):
-                error = validation_error(
-                    task.encoder, prepared.validation, SAMPLE_RATE, fabric.device
-                )
-                if error is not None:
-                    row["eer"] = error
-            # Before the checkpoint: on resuming, a line too many goes, one too few would not come.
-            log.write(row)
-            if state["step"] % prepared.keep_every == 0 or last:
-                _keep(fabric, checkpoint, state)
-            fabric.log_dict(
-                {name: value for name, value in row.items() if name != "step"}, step=state["step"]
-            )
-            bar.set_postfix({"loss": f"{row['total']:.3f}"}, refresh=False)
-            bar.update()
-        bar.close()
-    fabric.logger.finalize("success")
+        wrapped.train()
+        losses: Losses = wrapped(*batch)
+        descend(fabric, wrapped, optimizer, losses.total, rate=rate)
+        return {**losses._asdict(), "learning_rate": rate}
+
+    def after(number: int) -> dict[str, float]:
+        if number % recipe.validate_every and number != wanted.steps:
+            return {}
+        error = validation_error(task.encoder, prepared.validation, SAMPLE_RATE, fabric.device)
+        return {} if error is None else {"eer": error}
+
+    run_loop(
+        fabric,
+        LoopSettings(
+            name=recipe.name,
+            folder=prepared.folder,
+            steps=wanted.steps,
+            batch=wanted.batch,
+            seed=recipe.data.seed,
+            fields=LOG_FIELDS,
+            keep_every=prepared.keep_every,
+            hardware=prepared.hardware,
+            quiet=prepared.quiet,
+        ),
+        {"task": wrapped, "optimizer": optimizer},
+        crops,
+        step,
+        collate=Collate(prepared.teacher, SAMPLE_RATE),
+        after=after,
+    )
 
 
 def _check(recipe: SpeakerRecipe, corpus: Corpus, hardware: Hardware) -> None:
@@ -363,67 +332,3 @@ class Noises:
         """A part of any of them, said again where it is too short."""
         chosen = self._recordings[int(generator.integers(len(self._recordings)))]
         return repeated(read_crop(chosen, SAMPLE_RATE, length, generator.random()), length)
-
-
-def _on_device(loader: DataLoader[Any], fabric: Fabric) -> Iterator[Batch]:
-    try:
-        for batch in loader:
-            yield Batch(
-                batch.waves.to(fabric.device),
-                batch.speakers.to(fabric.device),
-                batch.targets.to(fabric.device),
-            )
-    except AudioError as error:
-        # From a worker it comes with that process's traceback in its text.
-        raise AudioError(str(error).strip().rpartition("AudioError: ")[2]) from error
-
-
-def _seed(seed: int, step: int, rank: int) -> None:
-    """What a network draws (dropout) is a function of the step, as the crops are."""
-    number = int(np.random.SeedSequence([seed, step, rank]).generate_state(1)[0])
-    random.seed(number)
-    np.random.seed(number)
-    torch.manual_seed(number)
-
-
-def _update(
-    fabric: Fabric,
-    task: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    batch: Batch,
-    rate: float,
-    *,
-    scaled: bool,
-) -> Losses:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    task.train()
-    losses: Losses = task(batch.waves, batch.speakers, batch.targets)
-    if not torch.isfinite(losses.total):
-        raise OutputError(_NO_NUMBER)
-    optimizer.zero_grad()
-    fabric.backward(losses.total)
-    norm = fabric.clip_gradients(
-        task, optimizer, max_norm=_LONGEST_GRADIENT, error_if_nonfinite=False
-    )
-    # A scaled loss may let gradients overflow: that step is left out, and the scale lowered.
-    if not scaled and norm is not None and not torch.isfinite(norm):
-        raise OutputError(_NO_NUMBER)
-    optimizer.step()
-    return losses
-
-
-def _row(fabric: Fabric, step: int, losses: Losses, rate: float) -> dict[str, float]:
-    means = fabric.all_reduce(torch.stack(losses).detach())
-    assert isinstance(means, torch.Tensor)
-    values = dict(zip(Losses._fields, means.tolist(), strict=True))
-    return {"step": step, **values, "learning_rate": rate}
-
-
-def _keep(fabric: Fabric, checkpoint: Path, state: dict[str, Any]) -> None:
-    part = checkpoint.with_suffix(".part")
-    fabric.save(part, state)
-    fabric.barrier()
-    if is_first(fabric):
-        part.replace(checkpoint)
-    fabric.barrier()

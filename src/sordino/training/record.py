@@ -1,43 +1,47 @@
-"""What a run's folder holds beside the weights: what is trained, on what, and how it went."""
+"""What a run's folder holds beside the weights: what is trained, on what, and how it went.
+
+The same for every kind of training run.
+"""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sordino.corpus.corpus import Corpus
 from sordino.errors import UsageError
-from sordino.training.speaker.recipe import SpeakerRecipe
 
 CHECKPOINT = "checkpoint.ckpt"
 LOG = "log.csv"
 RECIPE = "recipe.json"
 DATA = "data.json"
-LOG_FIELDS = ("step", "total", "classification", "distillation", "learning_rate", "eer")
 
 
 def settle(
-    recipe: SpeakerRecipe, corpus: Corpus, noises: Sequence[Path], folder: Path, *, resume: bool
+    recipe: Mapping[str, object], data: Mapping[str, object], folder: Path, *, resume: bool
 ) -> None:
     """Note in a run's folder what is trained, or see that it is the same as before.
 
     Args:
-        recipe: what to do.
-        corpus: the speech; on resuming it must have the same utterances in the same order. Where
-            they lie may change.
-        noises: recordings of noise; as many as before.
+        recipe: what to do, as `dataclasses.asdict` gives it.
+        data: what it learns from; see `described`.
         folder: of the run; it is made where there is none.
         resume: whether it should hold a run already.
 
     Raises:
         UsageError: the folder holds a run and `resume` is not set, holds one of another recipe or
             other data, or holds none and `resume` is set.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     settle({"steps": 2}, {"utterances": 3}, Path(place, "run"), resume=False)
+        ...     settle({"steps": 2}, {"utterances": 3}, Path(place, "run"), resume=True)
     """
-    notes = {RECIPE: json.loads(json.dumps(asdict(recipe))), DATA: _described(corpus, noises)}
+    notes = {RECIPE: json.loads(json.dumps(recipe)), DATA: json.loads(json.dumps(data))}
     if (folder / RECIPE).exists():
         if not resume:
             raise UsageError(f"{folder} holds a run; go on with --resume or name another folder")
@@ -52,30 +56,50 @@ def settle(
         (folder / name).write_text(json.dumps(notes[name], indent=2) + "\n", encoding="utf-8")
 
 
+def described(corpus: Corpus, **more: object) -> dict[str, object]:
+    """What tells a corpus from another, wherever it lies.
+
+    Args:
+        corpus: the speech; the same utterances in another order are another corpus.
+        more: further facts to be kept with it.
+    """
+    digest = hashlib.sha256()
+    for known in corpus:
+        facts = (known.id, known.speaker, known.corpus, known.sex, known.start, known.end)
+        digest.update(f"{facts!r}\n".encode())
+    return {
+        "utterances": len(corpus),
+        "speakers": len(corpus.speakers),
+        "digest": digest.hexdigest(),
+        **more,
+    }
+
+
 class Log:
     """A CSV file with a line for each step; on resuming, later lines than the checkpoint's go.
 
     Args:
         path: of the file.
+        fields: its columns; the first is "step".
         step: what has been done.
         active: whether this process writes.
     """
 
-    def __init__(self, path: Path, step: int, *, active: bool) -> None:
+    def __init__(self, path: Path, fields: Sequence[str], step: int, *, active: bool) -> None:
         self._active = active
         if not active:
             return
         kept = _complete_rows(path, step)
         part = path.with_suffix(".part")
         with part.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, LOG_FIELDS)
+            writer = csv.DictWriter(file, fields)
             writer.writeheader()
             writer.writerows(kept)
         part.replace(path)
         self._file = path.open("a", newline="", encoding="utf-8")
-        self._writer = csv.DictWriter(self._file, LOG_FIELDS)
+        self._writer = csv.DictWriter(self._file, fields)
 
-    def write(self, row: dict[str, float]) -> None:
+    def write(self, row: Mapping[str, float]) -> None:
         """Add a step."""
         if self._active:
             self._writer.writerow(row)
@@ -96,16 +120,3 @@ def _complete_rows(path: Path, step: int) -> list[dict[str, str]]:
         # A line that was cut off by a kill lacks fields.
         rows = [row for row in csv.DictReader(file) if None not in row.values()]
     return [row for row in rows if int(row["step"]) <= step]
-
-
-def _described(corpus: Corpus, noises: Sequence[Path]) -> dict[str, object]:
-    digest = hashlib.sha256()
-    for known in corpus:
-        facts = (known.id, known.speaker, known.corpus, known.sex, known.start, known.end)
-        digest.update(f"{facts!r}\n".encode())
-    return {
-        "utterances": len(corpus),
-        "speakers": len(corpus.speakers),
-        "digest": digest.hexdigest(),
-        "noises": len(noises),
-    }
