@@ -17,6 +17,7 @@ from sordino.errors import AudioError, SordinoError, UsageError
 from sordino.privacy.keys import SecretKey
 from tests.clips import CORPORA, clips
 from tests.helpers import voice
+from tests.systems import make
 
 KEY = SecretKey(b"a key of 32 bytes for all tests.")
 
@@ -40,7 +41,7 @@ class Gain(Anonymizer):
 
 @pytest.fixture(params=SYSTEMS)
 def system(request: pytest.FixtureRequest) -> Anonymizer:
-    return load(request.param)
+    return make(request.param)
 
 
 def streamed(
@@ -139,7 +140,9 @@ def test_odd_signals_come_out_finite_and_bounded(
     for changed in (output, live):
         assert changed.shape == signal.shape
         assert np.isfinite(changed).all()
-        assert 0.0 < np.abs(changed).max() <= np.float32(CEILING)
+        assert np.abs(changed).max() <= np.float32(CEILING)
+        # What no converter could tell from silence is silence to the networks.
+        assert changed.any() or (system.name == "neural" and signal.max() < 1e-9)
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
@@ -258,7 +261,7 @@ def test_draws_depend_on_the_system_the_level_and_the_purpose() -> None:
 def test_a_stream_does_not_depend_on_its_cutting(
     name: str, rate: int, channels: int, cuts: list[int]
 ) -> None:
-    system = load(name)
+    system = make(name)
     signal = voice(0.25, 16000, channels=channels).T[:, :4000]
     whole = np.concatenate(streamed(system, signal, rate, []), axis=1)
     output = np.concatenate(streamed(system, signal, rate, cuts), axis=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sordino.anonymize.plan import make_plan
+from sordino.corpus.rttm import Turn, Turns
 from sordino.corpus.speakers import by_folder
 from sordino.errors import UsageError
 from sordino.privacy.keys import SecretKey
@@ -197,3 +198,32 @@ def test_mapping_goes_with_rename_and_is_looked_at_first(folder, tmp_path):
     listed.write_text("something else")
     message = refused([folder], tmp_path / "out", by_folder, rename_key=KEY, mapping=listed)
     assert "is something else" in message
+
+
+def test_turns_say_who_speaks(folder, tmp_path):
+    ann, bob = Turn("ann", 0, 1, "F"), Turn("bob", 1, 2)
+    turns = Turns(tmp_path, {"1": (ann, bob), "2": (bob, ann), "3": (bob,), "top": (ann,)})
+    plan = make_plan([folder], tmp_path / "out", turns)
+    assert {task.name: task.speakers for task in plan.tasks} == {
+        "anna/1.wav": ("ann", "bob"),
+        "anna/2.mp3": ("bob", "ann"),
+        "bruno/deep/3.m4a": ("bob",),
+        "top.flac": ("ann",),
+    }
+    assert plan.speakers == ("ann", "bob")
+    first = plan.tasks[0]
+    assert (first.speaker, first.turns) == ("ann + bob", (ann, bob))
+    assert (first.sex_of("ann"), first.sex_of("bob")) == ("F", "")
+
+
+def test_turns_must_be_of_one_recording_each(folder, tmp_path):
+    turns = Turns(tmp_path, {name: (Turn("ann", 0, 1),) for name in ("1", "2", "3", "top")})
+    touch(folder / "bruno/1.flac")
+    with pytest.raises(UsageError, match="would both have the turns of '1'"):
+        make_plan([folder], tmp_path / "out", turns)
+
+
+def test_single_speakers_have_the_sex_that_is_known(folder, tmp_path):
+    plan = make_plan([folder], tmp_path / "out", by_folder, sexes={"anna": "F"})
+    assert [task.sex_of(task.speaker) for task in plan.tasks] == ["F", "F", "", ""]
+    assert plan.tasks[0].speakers == ("anna",)

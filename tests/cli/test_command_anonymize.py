@@ -643,3 +643,105 @@ def test_bar_on_a_terminal(folder, tmp_path):
     assert process.wait() == 0
     assert b"3/3" in shown
     assert b"[1/3] done" not in shown
+
+
+RTTM = """\
+SPEAKER one 1 0.0 0.3 <NA> <NA> anna <NA> <NA>
+SPEAKER one 1 0.3 0.3 <NA> <NA> carl <NA> <NA>
+SPEAKER two 1 0.0 0.7 <NA> <NA> carl <NA> <NA>
+"""
+
+
+def several(folder: Path, text: str = RTTM, name: str = "turns.rttm") -> Path:
+    (folder.parent / name).write_text(text)
+    return folder.parent / name
+
+
+def test_several_speakers_in_a_recording(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SORDINO_KEY", KEY["SORDINO_KEY"])
+    rttm = several(folder)
+    status, out, err = call(
+        capsys,
+        *("anonymize", folder / "anna", "-o", tmp_path / "out", "--rttm", rttm, "--jobs", 2),
+    )
+    assert status == 0, err
+    assert "2 of 2 files (2 speakers)" in out
+    assert "2 speakers, each with one new voice: anna, carl" in err
+    assert "1 speaker of --rttm in several recordings, such as carl" in err
+    for name in ("one.wav", "two.flac"):
+        before, after = (
+            soundfile.info(place / name) for place in (folder / "anna", tmp_path / "out")
+        )
+        assert (after.frames, after.samplerate) == (before.frames, before.samplerate)
+    record = json.loads((tmp_path / "out/sordino-run.json").read_text())
+    assert (record["speakers"], record["unassigned"]) == (2, "voice")
+    # Carl, who speaks alone in the second, has the voice that he gets without --rttm, too.
+    (tmp_path / "in/carl").mkdir()
+    (folder / "anna/two.flac").rename(tmp_path / "in/carl/two.flac")
+    assert call(capsys, "anonymize", tmp_path / "in/carl", "-o", tmp_path / "alone")[0] == 0
+    alone, _ = soundfile.read(tmp_path / "alone/two.flac")
+    together, _ = soundfile.read(tmp_path / "out/two.flac")
+    np.testing.assert_allclose(together, alone, atol=2e-4)
+
+
+def test_parts_of_nobody_can_be_silenced(folder, tmp_path, capsys):
+    rttm = several(folder, "SPEAKER one 1 0.1 0.2 <NA> <NA> anna <NA> <NA>\n")
+    arguments = ("anonymize", folder / "anna/one.wav", "--rttm", rttm)
+    for how in ("voice", "silence"):
+        target = tmp_path / f"{how}.wav"
+        assert call(capsys, *arguments, "-o", target, "--unassigned", how)[0] == 0
+    silent, rate = soundfile.read(tmp_path / "silence.wav")
+    voiced, _ = soundfile.read(tmp_path / "voice.wav")
+    assert len(silent) == len(voiced)
+    assert not silent[int(0.32 * rate) :].any()
+    assert np.abs(voiced[int(0.32 * rate) :]).max() > 0.01
+    assert np.abs(silent[int(0.12 * rate) : int(0.28 * rate)]).max() > 0.01
+
+
+def test_rttm_that_does_not_fit_is_refused(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    rttm = several(folder)
+    status, shown, _ = call(
+        capsys, "anonymize", folder / "anna", "-o", out, "--rttm", rttm, "--dry-run"
+    )
+    assert status == 0
+    assert shown.splitlines()[0].endswith("one.wav (speakers anna + carl)")
+    assert shown.splitlines()[1].endswith("two.flac (speaker carl)")
+    for arguments, reason in (
+        (("--rttm", rttm), "three.ogg: "),
+        (("--unassigned", "voice"), "--unassigned goes with --rttm"),
+        (("--rttm", rttm, "--speaker-regex", "a"), "leave out --speaker-regex"),
+        (("--rttm", tmp_path / "none"), "No such file"),
+        (("--rttm", several(folder, "SPEAKER one\n", "bad.rttm")), "bad.rttm, line 1"),
+    ):
+        status, _, err = call(capsys, "anonymize", folder, "-o", out, *arguments)
+        assert status == 2
+        assert reason in err.splitlines()[-1]
+        assert not out.exists()
+    beyond = several(folder, "SPEAKER one 1 0 9 <NA> <NA> anna <NA> <NA>\n", "beyond.rttm")
+    status, _, err = call(capsys, "anonymize", folder / "anna/one.wav", "-o", out, "--rttm", beyond)
+    assert status == 1
+    assert "lasts 0.600 s, but the RTTM file has a turn from 0 s to 9 s" in err
+    assert not (out / "one.wav").exists()
+
+
+def test_two_recordings_of_one_name_cannot_share_turns(folder, tmp_path, capsys):
+    (folder / "bruno/three.ogg").rename(folder / "bruno/one.ogg")
+    status, _, err = call(
+        capsys, "anonymize", folder, "-o", tmp_path / "out", "--rttm", several(folder)
+    )
+    assert status == 2
+    assert "would both have the turns of 'one'" in err
+
+
+def test_resume_does_recordings_again_whose_turns_changed(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("SORDINO_KEY", KEY["SORDINO_KEY"])
+    arguments = ("anonymize", folder / "anna", "-o", tmp_path / "out", "--rttm")
+    assert call(capsys, *arguments, several(folder))[0] == 0
+    moved = several(folder, RTTM.replace("one 1 0.3 0.3", "one 1 0.35 0.25"), "moved.rttm")
+    status, out, _ = call(capsys, *arguments, moved, "--resume")
+    assert status == 0
+    assert "kept 1 file" in out
+    status, _, err = call(capsys, *arguments, moved, "--resume", "--unassigned", "silence")
+    assert status == 2
+    assert "other settings" in err

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import types
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
 
 from sordino.cli.main import main
+from sordino.training.importers import IMPORTERS
 from tests.encoders import write_encoder
 
 
@@ -71,9 +75,10 @@ def test_show_checks(models, capsys):
 
 def test_import_hands_over(models, capsys, monkeypatch, tmp_path):
     calls = []
-    importers = types.ModuleType("sordino.training.importers")
-    importers.import_model = lambda *arguments: calls.append(arguments)
-    monkeypatch.setitem(sys.modules, "sordino.training.importers", importers)
+    monkeypatch.setattr(
+        "sordino.cli.models.import_model",
+        lambda *arguments, **options: calls.append((*arguments, options)),
+    )
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
 
     def download(spec, *, only, tell):
@@ -86,15 +91,17 @@ def test_import_hands_over(models, capsys, monkeypatch, tmp_path):
     assert status == 0
     assert "downloading hub:anna/ecapa" in err
     assert f"imported hub:anna/ecapa as speechbrain-ecapa -> {models / 'speechbrain-ecapa'}" in out
-    call(capsys, "import", "ge2e", "pretrained.pt", "-o", tmp_path / "out", "--name", "teacher")
+    call(capsys, "import", "ssl-features", "h", "-o", tmp_path / "out", "--layer", 6)
+    nothing = {"layer": None, "pool": None, "vocoder": None}
     assert calls == [
         (
             "speechbrain-ecapa",
             tmp_path / "cache",
             models / "speechbrain-ecapa",
             "speechbrain-ecapa",
+            nothing,
         ),
-        ("ge2e", Path("pretrained.pt"), tmp_path / "out", "teacher"),
+        ("ssl-features", Path("h"), tmp_path / "out", "ssl-features", {**nothing, "layer": 6}),
     ]
 
 
@@ -105,7 +112,37 @@ def test_import_without_torch(capsys, monkeypatch):
     assert 'pip install "sordino[train]"' in err
 
 
-@pytest.mark.parametrize("arguments", [[], ["import", "other", "x"], ["show"]])
+def test_what_can_be_imported_is_known_without_torch():
+    code = (
+        "import sys, sordino.cli.main as main; main.build_parser();"
+        "from sordino.training.importers import IMPORTERS;"
+        "assert 'hifigan' in IMPORTERS; print('torch' in sys.modules, 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+
+
+def test_every_importer_is_there():
+    pytest.importorskip("torch", reason="needs the extra train")
+    for importer in IMPORTERS.values():
+        found = import_module(f"sordino.training.importers.{importer.module}")
+        assert importer.options <= set(signature(getattr(found, importer.function)).parameters)
+
+
+def test_pull_hands_over(models, capsys, monkeypatch):
+    def pull(spec, folder, *, name, tell):
+        assert (spec, folder) == ("hub:anna/tiny@v1", models)
+        tell("downloading anna/tiny, 1.0 kB")
+        return write_encoder(folder / name)
+
+    monkeypatch.setattr("sordino.models.pull.pull", pull)
+    status, out, err = call(capsys, "pull", "hub:anna/tiny@v1", "--name", "mine")
+    assert status == 0
+    assert "downloading anna/tiny, 1.0 kB" in err
+    assert f"speaker-encoder, 0.0 MB, CC0-1.0 -> {models / 'mine'}\n  Mean, deviation" in out
+
+
+@pytest.mark.parametrize("arguments", [[], ["import", "other", "x"], ["show"], ["pull"]])
 def test_wrong_usage(arguments, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["models", *arguments])

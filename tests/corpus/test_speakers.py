@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sordino.corpus.speakers import by_folder, by_regex, by_table
+from sordino.corpus.speakers import by_folder, by_regex, by_table, sexes_in_table
 from sordino.errors import UsageError
 
 
@@ -219,3 +219,27 @@ def test_the_last_match_of_a_regex_counts() -> None:
     rule = by_regex(r"(p\d+)_")
     assert rule(Path("p1_study/wav/p225_003.wav")) == "p225"
     assert rule(Path("p1_study/wav/x.wav")) == "p1"
+
+
+def test_the_sex_of_speakers_is_read_where_it_is_given(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("path,speaker,sex\na.wav,ann,female\nb.wav,bob,M\nc.wav,ann,\nd.wav,eve,-\n")
+    assert sexes_in_table(table) == {"ann": "F", "bob": "M"}
+    table.write_text("path,speaker\na.wav,ann\n")
+    assert sexes_in_table(table) == {}
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("b.wav,ann,M", "line 3: speaker ann is both F and M"),
+        ("b.wav,bob,x", "line 3: the sex 'x'"),
+    ],
+)
+def test_odd_sexes_are_refused(tmp_path: Path, row: str, reason: str) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(f"path,speaker,sex\na.wav,ann,F\n{row}\n")
+    with pytest.raises(UsageError, match=reason):
+        sexes_in_table(table)
+    with pytest.raises(UsageError, match="No such file"):
+        sexes_in_table(tmp_path / "none.csv")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,10 @@ from sordino.audio.level import LevelFollower, Limiter, limited, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.errors import AudioError, UsageError
 from sordino.privacy.keys import SecretKey
+
+if TYPE_CHECKING:
+    from sordino.anonymize.pseudo.base import Source
+    from sordino.speaker.base import SpeakerEncoder
 
 FloatArray = npt.NDArray[np.float64]
 Blocks = Iterable[npt.NDArray[np.floating]]
@@ -32,11 +36,14 @@ class Draws:
 
     Attributes:
         key: the secret.
-        labels: everything the choices depend on besides the key.
+        labels: everything that the numbers depend on besides the key.
+        source: how the speaker sounds, where that is known; never shown or compared, since it is
+            what must stay secret.
     """
 
     key: SecretKey
     labels: tuple[str, ...]
+    source: Source | None = field(default=None, repr=False, compare=False)
 
     def uniform(self, purpose: str) -> float:
         """A number in [0, 1), always the same for one purpose."""
@@ -89,13 +96,36 @@ class Anonymizer(ABC):
         """
         return None
 
-    def draws(self, key: SecretKey | bytes, speaker: str, utterance: str | None = None) -> Draws:
+    @property
+    def needs_source(self) -> bool:
+        """Whether pseudo-speakers depend on how the speaker sounds (`Draws.source`)."""
+        return False
+
+    def source_encoder(self) -> SpeakerEncoder:
+        """What tells how a speaker sounds; only for a system that needs to know it.
+
+        A source's vector is the mean of the speaker's utterances' vectors, each of length 1.
+
+        Raises:
+            UsageError: the system does not need to know it, or its encoder cannot be found.
+        """
+        raise UsageError(f"{self.name} does not ask how a speaker sounds")
+
+    def draws(
+        self,
+        key: SecretKey | bytes,
+        speaker: str,
+        utterance: str | None = None,
+        *,
+        source: Source | None = None,
+    ) -> Draws:
         """The pseudo-speaker for a speaker, or for one utterance of theirs.
 
         Args:
             key: secret, at least 16 bytes.
             speaker: id of the speaker, not empty.
             utterance: id of the utterance; needed at level "utterance", else without effect.
+            source: how the speaker sounds; None where that is not known or not needed.
 
         Raises:
             UsageError: an id is missing or the key is too short.
@@ -107,8 +137,10 @@ class Anonymizer(ABC):
         if not isinstance(key, (SecretKey, bytes)):
             raise UsageError(f"the key is {type(key).__name__}; give bytes")
         secret = key if isinstance(key, SecretKey) else SecretKey.from_secret(key)
-        labels = (self.name, self.level, speaker)
-        return Draws(secret, (*labels, str(utterance)) if self.level == "utterance" else labels)
+        labels: tuple[str, ...] = (self.name, self.level, speaker)
+        if self.level == "utterance":
+            labels = (*labels, str(utterance))
+        return Draws(secret, labels, source)
 
     def anonymize(
         self,
@@ -118,6 +150,7 @@ class Anonymizer(ABC):
         speaker: str,
         key: SecretKey | bytes,
         utterance: str | None = None,
+        source: Source | None = None,
     ) -> npt.NDArray[np.float32]:
         """Anonymize a whole recording; loudness is kept and nothing passes 0.99 of full scale.
 
@@ -127,6 +160,9 @@ class Anonymizer(ABC):
             speaker: id of the speaker.
             key: secret, at least 16 bytes.
             utterance: id of the utterance; needed at level "utterance".
+            source: how the speaker sounds, for systems that ask for it (`needs_source`); None for
+                what can be heard in this recording. With the same source a speaker has the same
+                voice in every recording.
 
         Returns:
             float32, the shape of `samples`.
@@ -137,9 +173,13 @@ class Anonymizer(ABC):
         """
         sample_rate = checked_rate(sample_rate)
         signal = checked(samples)
-        draws = self.draws(key, speaker, utterance)
-        before, after = LoudnessMeter(sample_rate), LoudnessMeter(sample_rate)
         pieces = [signal[:, i : i + _BLOCK] for i in range(0, signal.shape[1], _BLOCK)]
+        if source is None and self.needs_source:
+            from sordino.anonymize.sources import heard_source
+
+            source = heard_source(self.source_encoder(), pieces, sample_rate)
+        draws = self.draws(key, speaker, utterance, source=source)
+        before, after = LoudnessMeter(sample_rate), LoudnessMeter(sample_rate)
         changed = []
         for piece in pieces:
             before.add(piece)
@@ -165,6 +205,7 @@ class Anonymizer(ABC):
         speaker: str,
         key: SecretKey | bytes,
         utterance: str | None = None,
+        source: Source | None = None,
     ) -> Iterator[npt.NDArray[np.float32]]:
         """Anonymize a stream as it arrives, in memory that does not grow.
 
@@ -178,6 +219,8 @@ class Anonymizer(ABC):
             speaker: id of the speaker.
             key: secret, at least 16 bytes.
             utterance: id of the utterance; needed at level "utterance".
+            source: how the speaker sounds, for systems that ask for it (`needs_source`); None for
+                what the system can hear before it has to begin.
 
         Yields:
             float32 arrays with the dimensions of the input's; as many samples in total as came in.
@@ -187,7 +230,7 @@ class Anonymizer(ABC):
             UsageError: an id is missing or the key is too short.
         """
         sample_rate = checked_rate(sample_rate)
-        draws = self.draws(key, speaker, utterance)
+        draws = self.draws(key, speaker, utterance, source=source)
         waiting: list[FloatArray] = []
         flat = False
 
@@ -208,9 +251,9 @@ class Anonymizer(ABC):
             return (output[0] if flat else output).astype(np.float32)
 
         for block in self.transform(arriving(), sample_rate, draws):
-            source = np.concatenate(waiting, axis=1)
-            waiting[:] = [source[:, block.shape[1] :]]
-            levelled = follower.process(source[:, : block.shape[1]], block)
+            original = np.concatenate(waiting, axis=1)
+            waiting[:] = [original[:, block.shape[1] :]]
+            levelled = follower.process(original[:, : block.shape[1]], block)
             if (output := limiter.process(levelled)).size:
                 yield shaped(output)
         if (output := limiter.flush()).size:

@@ -8,12 +8,12 @@ all of them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from filelock import FileLock, Timeout
 
@@ -29,10 +29,16 @@ from sordino.anonymize.record import (
     write_record,
 )
 from sordino.anonymize.settings import Settings
+from sordino.anonymize.sources import sources_of
 from sordino.audio.formats import FORMATS
 from sordino.errors import OutputError, UsageError
 from sordino.version import __version__
 from sordino.workers import Advance, map_jobs
+
+if TYPE_CHECKING:
+    from sordino.anonymize.base import Level
+    from sordino.anonymize.pseudo.base import Source
+    from sordino.speaker.base import SpeakerEncoder
 
 Mode = Literal["new", "resume", "overwrite"]
 Report = Callable[[Entry, Task], None]
@@ -99,6 +105,8 @@ def run(
     """
     earlier = earlier_entries(plan, settings, mode)
     fingerprint = _fingerprint(plan, settings)
+    anonymizer = settings.anonymizer()
+    encoder = anonymizer.source_encoder() if anonymizer.needs_source else None
     summary, entries = Summary(), dict[str, Entry]()
     with _work_folder(plan):
         summary.left_over = _left_over(plan)
@@ -107,11 +115,12 @@ def run(
         if mode != "resume":
             _remove_record(plan.record)
         journal = Journal(plan.work, fingerprint, earlier.values())
-        queue = [
-            Job(number, task, settings, earlier.get(task.name), plan.work)
-            for number, task in enumerate(plan.tasks)
-        ]
         try:
+            sources = _sources(plan, encoder, anonymizer.level, jobs)
+            queue = [
+                Job(number, task, settings, earlier.get(task.name), plan.work, sources[number])
+                for number, task in enumerate(plan.tasks)
+            ]
             with closing(map_jobs(attempt, queue, jobs, advance, plan.work)) as results:
                 for job, result in results:
                     entry, kept = (result or failed(job, _DIED)).entry, bool(result and result.kept)
@@ -127,9 +136,9 @@ def run(
                     "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
                     "settings": fingerprint,
                     **settings.public(),
-                    "guarantee": settings.anonymizer().protection,
+                    "guarantee": anonymizer.protection,
                     "renamed": plan.mapping is not None,
-                    "speakers": len({task.speaker for task in plan.tasks}),
+                    "speakers": len(plan.speakers),
                 },
                 [entries[task.name] for task in plan.tasks],
             )
@@ -187,6 +196,15 @@ def earlier_entries(plan: Plan, settings: Settings, mode: Mode) -> dict[str, Ent
                 " their record; use another output, or --overwrite to replace the record"
             )
     return {}
+
+
+def _sources(
+    plan: Plan, encoder: SpeakerEncoder | None, level: Level, jobs: int
+) -> Sequence[Mapping[str, Source]]:
+    if encoder is None:
+        return [{} for _ in plan.tasks]
+    by_speaker = level == "speaker"
+    return sources_of(plan.tasks, encoder, by_speaker=by_speaker, workers=jobs, scratch=plan.work)
 
 
 def _fingerprint(plan: Plan, settings: Settings) -> str:

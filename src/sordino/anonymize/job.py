@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sordino.anonymize.base import Anonymizer
+from sordino.anonymize.base import Anonymizer, Draws
 from sordino.anonymize.plan import Task
 from sordino.anonymize.record import Entry
-from sordino.anonymize.render import render
+from sordino.anonymize.render import Voices, render
+from sordino.anonymize.segments import NOBODY
 from sordino.anonymize.settings import Settings
 from sordino.audio.read import check_regular
 from sordino.errors import SordinoError
+
+if TYPE_CHECKING:
+    from sordino.anonymize.pseudo.base import Source
 
 _CHUNK = 2**20
 
@@ -30,6 +34,7 @@ class Job:
         settings: how.
         earlier: what an earlier run noted of it, if anything.
         work: folder for what is not finished.
+        sources: how those who speak sound, by speaker, where the system asks for it.
     """
 
     number: int
@@ -37,6 +42,7 @@ class Job:
     settings: Settings
     earlier: Entry | None
     work: Path
+    sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def _process(job: Job, advance: Callable[[float], None]) -> Result:
     task, key = job.task, job.settings.key
     check_regular(task.source)
     content = key.digest(_chunks(task.source))
-    digest = key.derive("input", content, task.speaker).hex()
+    digest = key.derive("input", content, *_decisive(job)).hex()
     if (
         job.earlier is not None
         and job.earlier.input == digest
@@ -90,14 +96,14 @@ def _process(job: Job, advance: Callable[[float], None]) -> Result:
         and job.earlier.output == _digest(task.target)
     ):
         return Result(job.earlier, kept=True)
-    anonymizer = _anonymizer(job.settings)
+    anonymizer = job.settings.anonymizer()
     part = job.work / f"part-{job.number}"
     try:
         rendered = render(
             task.source,
             part,
             anonymizer,
-            anonymizer.draws(key, task.speaker, content),
+            _voices(job, anonymizer, content),
             format_name=task.format,
             shape=job.settings.shape,
             scratch=job.work,
@@ -121,9 +127,28 @@ def _process(job: Job, advance: Callable[[float], None]) -> Result:
     return Result(entry)
 
 
-@lru_cache(maxsize=1)
-def _anonymizer(settings: Settings) -> Anonymizer:
-    return settings.anonymizer()
+def _decisive(job: Job) -> Iterator[str]:
+    """All that an output depends on besides its source's content and the settings."""
+    yield job.task.speaker
+    for turn in job.task.turns:
+        yield f"{turn.speaker} {turn.start} {turn.end}"
+    for speaker, source in sorted(job.sources.items()):
+        yield f"{speaker} {source.sex} {source.vector.tobytes().hex()}"
+
+
+def _voices(job: Job, anonymizer: Anonymizer, content: str) -> Draws | Voices:
+    task, key, sources = job.task, job.settings.key, job.sources
+    draws = {
+        speaker: anonymizer.draws(key, speaker, content, source=sources.get(speaker))
+        for speaker in task.speakers
+    }
+    if not task.turns:
+        return draws[task.speaker]
+    if job.settings.unassigned != "silence":
+        # Somebody else in each recording.
+        nobody = f"{NOBODY}{content}"
+        draws[NOBODY] = anonymizer.draws(key, nobody, content, source=sources.get(NOBODY))
+    return Voices(task.turns, draws)
 
 
 def failed(job: Job, reason: str) -> Result:

@@ -9,13 +9,15 @@ import os
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from types import MappingProxyType
 
 from sordino.anonymize.names import read_mapping
 from sordino.audio.formats import FORMATS, Format, format_for, format_named
 from sordino.corpus.discover import find_recordings
+from sordino.corpus.rttm import Turn, Turns
 from sordino.corpus.speakers import SpeakerRule
 from sordino.errors import UsageError
 from sordino.privacy.keys import SecretKey
@@ -33,7 +35,9 @@ class Task:
         target: the file to write.
         name: the target as run records name it: relative, with forward slashes.
         format: name of the format to write.
-        speaker: id of the speaker.
+        speaker: id of the speaker; for a recording with turns the ids of all, joined by " + ".
+        sex: of the speaker, "F", "M" or "" where it is not known.
+        turns: who speaks when, where several do; empty for one speaker throughout.
     """
 
     source: Path
@@ -41,6 +45,19 @@ class Task:
     name: str
     format: str
     speaker: str
+    sex: str = ""
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """The ids of all who speak, in the order in which they begin."""
+        return tuple(dict.fromkeys(turn.speaker for turn in self.turns)) or (self.speaker,)
+
+    def sex_of(self, speaker: str) -> str:
+        """The sex of one of them."""
+        if not self.turns:
+            return self.sex
+        return next((turn.sex for turn in self.turns if turn.speaker == speaker), "")
 
 
 @dataclass(frozen=True)
@@ -72,12 +89,18 @@ class Plan:
     mapping: Path | None
     original_names: dict[str, str]
 
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """The ids of all speakers, sorted."""
+        return tuple(sorted({speaker for task in self.tasks for speaker in task.speakers}))
+
 
 def make_plan(
     inputs: Sequence[Path],
     output: Path,
-    speaker_of: SpeakerRule,
+    speaker_of: SpeakerRule | Turns,
     *,
+    sexes: Mapping[str, str] = MappingProxyType({}),
     format_name: str | None = None,
     rename_key: SecretKey | None = None,
     mapping: Path | None = None,
@@ -90,7 +113,8 @@ def make_plan(
     Args:
         inputs: files and folders.
         output: folder, or a file name for a single input file.
-        speaker_of: who speaks in a recording.
+        speaker_of: who speaks in a recording, or the turns of all recordings.
+        sexes: of speakers, "F" or "M", where they are known.
         format_name: format of all outputs; None keeps each recording's own.
         rename_key: if given, names are replaced by pseudonyms made with it.
         mapping: where the list of renamed files goes; None for beside the output folder.
@@ -109,8 +133,11 @@ def make_plan(
     tasks: list[Task] = []
     original_names: dict[str, str] = {}
     left_out = 0
+    _refuse_one_for_two(speaker_of, [source for source, _ in recordings])
     for source, inside in recordings:
-        speaker = speaker_of(source)
+        turns = speaker_of.of(source) if isinstance(speaker_of, Turns) else ()
+        names = dict.fromkeys(turn.speaker for turn in turns)
+        speaker = " + ".join(names) if isinstance(speaker_of, Turns) else speaker_of(source)
         if speaker is None:
             left_out += 1
             continue
@@ -129,6 +156,8 @@ def make_plan(
                 name=relative.as_posix(),
                 format=chosen.name,
                 speaker=speaker,
+                sex=sexes.get(speaker, ""),
+                turns=turns,
             )
         )
     _refuse_collisions(tasks, renamed=rename_key is not None)
@@ -197,6 +226,17 @@ def _refuse_nesting(folder: Path, output: Path) -> None:
         raise UsageError(f"output {output} is the input folder itself; choose another")
     if inside in place.parents:
         raise UsageError(f"output {output} lies inside the input folder {folder}; choose another")
+
+
+def _refuse_one_for_two(speaker_of: SpeakerRule | Turns, recordings: Sequence[Path]) -> None:
+    if isinstance(speaker_of, Turns):
+        taken: dict[str, Path] = {}
+        for recording in recordings:
+            if (other := taken.setdefault(recording.stem, recording)) is not recording:
+                raise UsageError(
+                    f"{other} and {recording} would both have the turns of {recording.stem!r} in"
+                    f" {speaker_of.place}; give each a name of its own"
+                )
 
 
 def _with_suffix(path: PurePath, chosen: Format) -> PurePath:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -17,12 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.anonymize.base import CEILING, Anonymizer, Draws
+from sordino.anonymize.segments import NOBODY, Span, spans, spoken, transform_spans
 from sordino.audio.formats import FORMATS
 from sordino.audio.level import limited, matching_gain
 from sordino.audio.loudness import LoudnessMeter
 from sordino.audio.read import open_audio
 from sordino.audio.resample import resample_blocks, resampled_length
 from sordino.audio.write import create_audio
+from sordino.corpus.rttm import Turn
 from sordino.errors import SordinoError
 
 FloatArray = npt.NDArray[np.floating]
@@ -47,6 +51,26 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Voices:
+    """Who speaks when in a recording of several people, and as whom.
+
+    Attributes:
+        turns: who speaks when, sorted by their start.
+        draws: the pseudo-speakers by speaker, with one for `NOBODY`, without which the parts that
+            no turn covers become silent.
+    """
+
+    turns: tuple[Turn, ...]
+    draws: Mapping[str, Draws]
+
+    def spans(self, sample_rate: int, samples: int) -> tuple[Span, ...]:
+        """The stretches with one voice each; see `sordino.anonymize.segments.spans`."""
+        return spans(
+            self.turns, sample_rate, samples, "voice" if NOBODY in self.draws else "silence"
+        )
+
+
+@dataclass(frozen=True)
 class Rendered:
     """What was written.
 
@@ -67,7 +91,7 @@ def render(
     source: Path,
     target: Path,
     anonymizer: Anonymizer,
-    draws: Draws,
+    voices: Draws | Voices,
     *,
     format_name: str,
     shape: Shape,
@@ -80,7 +104,7 @@ def render(
         source: the recording.
         target: the file to write; after an error it does not exist.
         anonymizer: changes the voice.
-        draws: the pseudo-speaker.
+        voices: the pseudo-speaker, or those of several people with the times at which they speak.
         format_name: one of `sordino.audio.formats.FORMATS`.
         shape: rate and channels of the output.
         scratch: folder for temporary files; they hold changed samples only.
@@ -101,9 +125,29 @@ def render(
         format_.check(out_rate, channels, reader.info.sample_type)
         before, after = LoudnessMeter(rate), LoudnessMeter(out_rate)
         block = max(1, _BLOCK_SAMPLES // reader.info.channels)
-        arriving = _Arriving(reader.blocks(block), before, mono=shape.mono)
-        changed = resample_blocks(anonymizer.transform(arriving, rate, draws), rate, out_rate)
-        samples = _store(changed, after, store, lambda count: advance(count / out_rate))
+        read = partial(_read, source, block, mono=shape.mono)
+        if isinstance(voices, Voices):
+            parts = voices.spans(rate, sum(each.shape[1] for each in read()))
+            unheard = [span for span in parts if span.speaker not in voices.draws]
+            arriving = _Arriving(spoken(read(), unheard), before)
+            deque(arriving, maxlen=0)  # measured before the passes begin
+            transformed = transform_spans(
+                anonymizer,
+                lambda: spoken(read(), unheard),
+                (channels, arriving.samples),
+                rate,
+                parts,
+                voices.draws,
+                scratch=scratch,
+                advance=advance,
+            )
+        else:
+            arriving = _Arriving(_mixed(reader.blocks(block), mono=shape.mono), before)
+            transformed = anonymizer.transform(arriving, rate, voices)
+        changed = resample_blocks(transformed, rate, out_rate)
+        # Of several voices each tells of its own pass.
+        tell = _untold if isinstance(voices, Voices) else advance
+        samples = _store(changed, after, store, lambda count: tell(count / out_rate))
         if samples != resampled_length(arriving.samples, rate, out_rate):
             raise SordinoError(f"came out with {samples} samples for {arriving.samples}")
         sample_type = format_.sample_type(reader.info.sample_type)
@@ -138,18 +182,30 @@ def render(
 class _Arriving:
     """Blocks on their way to the anonymizer, counted and measured."""
 
-    def __init__(self, blocks: Iterable[FloatArray], meter: LoudnessMeter, *, mono: bool) -> None:
+    def __init__(self, blocks: Iterable[FloatArray], meter: LoudnessMeter) -> None:
         self._blocks = blocks
         self._meter = meter
-        self._mono = mono
         self.samples = 0
 
     def __iter__(self) -> Iterator[FloatArray]:
         for block in self._blocks:
-            mixed = block.mean(axis=0, keepdims=True) if self._mono else block
-            self.samples += mixed.shape[1]
-            self._meter.add(mixed)
-            yield mixed
+            self.samples += block.shape[1]
+            self._meter.add(block)
+            yield block
+
+
+def _untold(seconds: float) -> None:
+    del seconds
+
+
+def _read(source: Path, block: int, *, mono: bool) -> Iterator[FloatArray]:
+    with open_audio(source) as reader:
+        yield from _mixed(reader.blocks(block), mono=mono)
+
+
+def _mixed(blocks: Iterable[FloatArray], *, mono: bool) -> Iterator[FloatArray]:
+    for block in blocks:
+        yield block.mean(axis=0, keepdims=True) if mono else block
 
 
 def _store(

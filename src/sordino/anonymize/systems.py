@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from sordino.anonymize.base import Anonymizer
 from sordino.anonymize.mcadams import McAdams
+from sordino.anonymize.neural import Neural
 from sordino.errors import UsageError
 
-SYSTEMS: Mapping[str, type[Anonymizer]] = {system.name: system for system in (McAdams,)}
+SYSTEMS: Mapping[str, type[Anonymizer]] = {system.name: system for system in (McAdams, Neural)}
 
 
 def load(system: str, **parameters: object) -> Anonymizer:

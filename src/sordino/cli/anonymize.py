@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +28,11 @@ from sordino.errors import UsageError
 
 if TYPE_CHECKING:
     from sordino.anonymize.engine import Mode, Summary
-    from sordino.anonymize.plan import Plan
+    from sordino.anonymize.plan import Plan, Task
+    from sordino.anonymize.segments import Unassigned
     from sordino.anonymize.settings import Settings
+    from sordino.corpus.rttm import Turns
+    from sordino.corpus.speakers import SpeakerRule
     from sordino.privacy.keys import SecretKey
 
 _EPILOG = """\
@@ -36,6 +41,7 @@ examples:
   sordino anonymize interviews/ -o anonymized/ --key-file my.key
   sordino anonymize call.m4a -o call-anonymized.flac
   sordino anonymize corpus/ -o out/ --speakers corpus/manifest.csv --only split=test
+  sordino anonymize meeting.wav -o meeting-anonymized.wav --rttm meeting.rttm
 """
 
 
@@ -76,6 +82,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
 
     add_speaker_options(parser)
+    several = parser.add_argument_group("several speakers in one recording")
+    several.add_argument(
+        "--rttm",
+        type=path,
+        metavar="FILE",
+        help="who speaks when: each gets a voice of their own; an RTTM file for all recordings, or"
+        " a folder of such files",
+    )
+    several.add_argument(
+        "--unassigned",
+        choices=("voice", "silence"),
+        help="what becomes of parts without a speaker: a further new voice (default), or silence",
+    )
 
     secret = parser.add_argument_group("secret")
     secret.add_argument(
@@ -118,11 +137,12 @@ def run(options: argparse.Namespace) -> int:
 
     started = time.monotonic()
     settings = _settings(options, _key(options))
-    settings.anonymizer()
+    listens = settings.anonymizer().needs_source
     plan = make_plan(
         options.inputs,
         options.output,
-        speaker_rule(options),
+        _speakers(options),
+        sexes=_sexes(options) if listens else {},
         format_name=options.format,
         rename_key=settings.key if options.rename else None,
         mapping=options.mapping,
@@ -131,7 +151,8 @@ def run(options: argparse.Namespace) -> int:
     _tell_plan(plan, settings, options)
     if options.dry_run:
         for task in plan.tasks:
-            say(f"{task.source} -> {task.target} (speaker {task.speaker})", sys.stdout)
+            who = "speaker" if len(task.speakers) == 1 else "speakers"
+            say(f"{task.source} -> {task.target} ({who} {task.speaker})", sys.stdout)
         return EXIT_DONE
     jobs = options.jobs or default_jobs(task.source for task in plan.tasks)
     with closing(Progress(len(plan.tasks))) as progress:
@@ -144,6 +165,30 @@ def run(options: argparse.Namespace) -> int:
             advance=progress.advance,
         )
     return _tell_summary(summary, plan, settings, options, time.monotonic() - started)
+
+
+def _speakers(options: argparse.Namespace) -> SpeakerRule | Turns:
+    if options.rttm is None:
+        if options.unassigned is not None:
+            raise UsageError("--unassigned goes with --rttm")
+        return speaker_rule(options)
+    for name in ("speakers", "speaker_regex", "only"):
+        if getattr(options, name):
+            raise UsageError(
+                f"--rttm says who speaks; leave out --{name.replace('_', '-')}, or anonymize"
+                " recordings of one speaker in a run of their own"
+            )
+    from sordino.corpus.rttm import read_rttm
+
+    return read_rttm(options.rttm)
+
+
+def _sexes(options: argparse.Namespace) -> Mapping[str, str]:
+    if options.speakers is None:
+        return {}
+    from sordino.corpus.speakers import sexes_in_table
+
+    return sexes_in_table(options.speakers)
 
 
 def _key(options: argparse.Namespace) -> SecretKey:
@@ -169,7 +214,11 @@ def _settings(options: argparse.Namespace, key: SecretKey) -> Settings:
     if "level" in parameters:
         raise UsageError("the level is set by --level, not by --param")
     parameters["level"] = options.level
-    return Settings(options.system, tuple(parameters.items()), Shape(rate, options.mono), key)
+    unassigned: Unassigned | None = None
+    if options.rttm is not None:
+        unassigned = options.unassigned or "voice"
+    shape = Shape(rate, options.mono)
+    return Settings(options.system, tuple(parameters.items()), shape, key, unassigned)
 
 
 def _mode(options: argparse.Namespace) -> Mode:
@@ -186,12 +235,33 @@ def _tell_plan(plan: Plan, settings: Settings, options: argparse.Namespace) -> N
             " made again and the run cannot be resumed (see: sordino key)"
         )
     notes += input_notes(plan.ignored, plan.loops, plan.left_out)
-    speakers = ((task.source, task.speaker) for task in plan.tasks)
+    speakers = ((task.source, speaker) for task in plan.tasks for speaker in task.speakers)
     notes += speaker_notes(speakers, options, ", each with one new voice")
+    if options.rttm is not None:
+        notes += turn_notes(plan.tasks)
+    if settings.anonymizer().needs_source:
+        notes.append("the new voices depend on how speakers sound: all are listened to first")
     if not options.rename:
         notes.append("names of files and folders are kept; if they tell who speaks, use --rename")
     for note in notes:
         say(f"note: {note}", sys.stderr)
+
+
+def turn_notes(tasks: Sequence[Task]) -> list[str]:
+    """Who speaks in several recordings: by chance, where a tool has numbered the speakers.
+
+    Args:
+        tasks: with turns.
+    """
+    heard = Counter(speaker for task in tasks for speaker in task.speakers)
+    shared = sorted(speaker for speaker, times in heard.items() if times > 1)
+    if not shared:
+        return []
+    return [
+        f"{counted(len(shared), 'speaker')} of --rttm in several recordings, such as {shared[0]}:"
+        " the same name gets the same new voice everywhere; if a tool has numbered the speakers"
+        " anew in each recording, name them apart"
+    ]
 
 
 def _tell_summary(
@@ -206,7 +276,7 @@ def _tell_summary(
     speed = f" ({seconds / elapsed:.0f}x real time)" if fresh else ""
     say(
         f"anonymized {fresh} of {counted(len(plan.tasks), 'file')}"
-        f" ({counted(len({task.speaker for task in plan.tasks}), 'speaker')}),"
+        f" ({counted(len(plan.speakers), 'speaker')}),"
         f" {clock(seconds)} of audio, in {elapsed:.1f} s{speed} -> {options.output}",
         sys.stdout,
     )

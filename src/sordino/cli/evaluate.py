@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from sordino.cli import evaluate_anonymization, evaluate_embeddings, evaluate_scores
+from sordino.cli import (
+    evaluate_ablation,
+    evaluate_anonymization,
+    evaluate_embeddings,
+    evaluate_scores,
+)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -15,5 +20,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Measure how well speakers are protected, and at what loss.",
     )
     kinds = parser.add_subparsers(title="what to evaluate", required=True, metavar="KIND")
-    for module in (evaluate_anonymization, evaluate_embeddings, evaluate_scores):
+    for module in (
+        evaluate_anonymization,
+        evaluate_ablation,
+        evaluate_embeddings,
+        evaluate_scores,
+    ):
         module.add_parser(kinds)

@@ -74,7 +74,10 @@ def add_speaker_options(parser: argparse.ArgumentParser) -> None:
     who = parser.add_argument_group("who speaks (default: the name of the folder a file lies in)")
     either = who.add_mutually_exclusive_group()
     either.add_argument(
-        "--speakers", type=Path, metavar="CSV", help="table with the columns path and speaker"
+        "--speakers",
+        type=Path,
+        metavar="CSV",
+        help="table with the columns path and speaker, and sex if you like",
     )
     either.add_argument(
         "--speaker-regex", metavar="RE", help="searched in the path; the last match, group 1"
@@ -122,10 +125,10 @@ def speaker_notes(
 
     Args:
         recordings: each with its speaker.
-        options: with those of `add_speaker_options`.
+        options: with those of `add_speaker_options`, and `rttm` where a command has that.
         suffix: what follows the number of speakers.
     """
-    by_folder = not (options.speakers or options.speaker_regex)
+    by_folder = not (options.speakers or options.speaker_regex or getattr(options, "rttm", None))
     folders: dict[str, set[Path]] = {}
     for source, speaker in recordings:
         folders.setdefault(speaker, set()).add(source.parent)

@@ -6,20 +6,26 @@ import argparse
 import sys
 from pathlib import Path
 
-from sordino.cli.inputs import path
+from sordino.cli.inputs import path, positive
 from sordino.cli.status import EXIT_DONE, EXIT_FAILED
 from sordino.cli.text import say
 from sordino.errors import SordinoError, UsageError
+from sordino.training.importers import IMPORTERS, import_model
 
 # What is taken from the hub for an import.
-_CHECKPOINTS = ("*.ckpt", "*.pt", "*.yaml")
-_KINDS = ("speechbrain-ecapa", "speechbrain-xvector", "ge2e")
+_CHECKPOINTS = (
+    *("*.ckpt", "*.pt", "*.yaml"),
+    *("*.json", "*.safetensors", "*.bin"),  # as transformers names them
+    *("g_*", "*/g_*", "*.xvector"),  # HiFi-GAN's generators, and pools
+)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add this command to the command line."""
     parser = commands.add_parser(
-        "models", help="list, show and import models", description="List, show and import models."
+        "models",
+        help="list, show, pull and import models",
+        description="List, show, pull and import models.",
     )
     actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
 
@@ -39,16 +45,30 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     show.add_argument("name", metavar="MODEL", help="name, folder or hub:OWNER/NAME[@REVISION]")
     show.set_defaults(run=_show)
 
+    pull = actions.add_parser(
+        "pull",
+        help="copy a model from the hub into your models folder",
+        description="Copy a model from the Hugging Face hub into your models folder, so that it"
+        " can be named and used without a network. Its name and size are told before anything is"
+        " downloaded, and all of it is checked. Needs the extra hub.",
+    )
+    pull.add_argument("source", metavar="MODEL", help="hub:OWNER/NAME[@REVISION]")
+    pull.add_argument("--name", metavar="NAME", help="what it will be called (default: its own)")
+    pull.set_defaults(run=_pull)
+
     importing = actions.add_parser(
         "import",
         help="make a model from a checkpoint of another project",
         description="Make a model from a checkpoint of another project. Needs the extra train.",
     )
     add = importing.add_argument
-    add("kind", choices=_KINDS, metavar="KIND", help=", ".join(_KINDS))
+    add("kind", choices=tuple(IMPORTERS), metavar="KIND", help=", ".join(IMPORTERS))
     add("source", metavar="SOURCE", help="a folder or file, or hub:OWNER/NAME[@REVISION]")
     add("-o", "--output", type=path, metavar="FOLDER", help="default: in your models folder")
     add("--name", metavar="NAME", help="what it will be called (default: KIND)")
+    add("--layer", type=positive, metavar="N", help="ssl-features: of which layer (default: last)")
+    add("--pool", type=path, metavar="FOLDER", help="speaker-anonymization-release: its pool")
+    add("--vocoder", metavar="NAME", help="speaker-anonymization-release: which, if several")
     importing.set_defaults(run=_import)
 
 
@@ -91,6 +111,22 @@ def _show(options: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
+def _pull(options: argparse.Namespace) -> int:
+    from sordino.models.find import user_models
+    from sordino.models.pull import pull
+
+    bundle = pull(
+        options.source,
+        user_models(),
+        name=options.name,
+        tell=lambda text: say(text, sys.stderr),
+    )
+    what = f"{bundle.kind}, {bundle.size / 1e6:.1f} MB, {bundle.licence}"
+    say(f"{bundle.name}: {what} -> {bundle.folder}", sys.stdout)
+    say(f"  {bundle.summary}", sys.stdout)
+    return EXIT_DONE
+
+
 def _import(options: argparse.Namespace) -> int:
     from sordino.models.find import HUB_PREFIX, user_models
     from sordino.models.hub import download
@@ -102,8 +138,6 @@ def _import(options: argparse.Namespace) -> int:
             "importing a model needs PyTorch; install sordino with the extra train:"
             ' pip install "sordino[train]"'
         ) from error
-    from sordino.training.importers import import_model
-
     source = Path(options.source)
     if options.source.startswith(HUB_PREFIX):
         source = download(
@@ -111,6 +145,14 @@ def _import(options: argparse.Namespace) -> int:
         )
     name = options.name or options.kind
     target = options.output or user_models() / name
-    import_model(options.kind, source, target, name)
+    import_model(
+        options.kind,
+        source,
+        target,
+        name,
+        layer=options.layer,
+        pool=options.pool,
+        vocoder=options.vocoder,
+    )
     say(f"imported {options.source} as {name} -> {target}", sys.stdout)
     return EXIT_DONE

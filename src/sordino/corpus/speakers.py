@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from sordino.corpus.utterance import sex_of
 from sordino.errors import UsageError
 
 SpeakerRule = Callable[[Path], str | None]
@@ -83,6 +84,29 @@ def by_table(table: Path, only: Sequence[tuple[str, str]] = ()) -> SpeakerRule:
         return speakers[place]
 
     return rule
+
+
+def sexes_in_table(table: Path) -> Mapping[str, str]:
+    """The sex of speakers, "F" or "M", from the column `sex` of such a table, where it has one.
+
+    Raises:
+        UsageError: the table cannot be read, says something else than a sex, or gives a speaker
+            both; the message names the line.
+    """
+    sexes: dict[str, str] = {}
+    try:
+        with table.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            for row in reader:
+                speaker = (row.get("speaker") or "").strip()
+                sex = sex_of(row.get("sex") or "")
+                if sex is not None and sexes.setdefault(speaker, sex) != sex:
+                    raise UsageError(f"speaker {speaker} is both F and M")
+    except OSError as error:
+        raise UsageError(f"{table}: {error.strerror}") from error
+    except (csv.Error, UsageError) as error:
+        raise UsageError(f"{table}, line {reader.reader.line_num}: {error}") from error
+    return sexes
 
 
 def _read_table(table: Path, only: Sequence[tuple[str, str]]) -> Mapping[str, str | None]:

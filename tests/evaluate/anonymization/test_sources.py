@@ -9,9 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sordino.anonymize.sources import mean_source
+from sordino.anonymize.systems import SYSTEMS
 from sordino.audio.recording import Recording
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError, UsageError
+from sordino.evaluate.anonymization.hearings import Bench
 from sordino.evaluate.anonymization.protocol import Side
 from sordino.evaluate.anonymization.sources import (
     CommandSource,
@@ -22,7 +25,9 @@ from sordino.evaluate.anonymization.sources import (
     evaluation_key,
     make,
 )
+from sordino.evaluate.progress import Silent
 from tests.helpers import write_voice
+from tests.listening import Listening
 
 SIDES: tuple[Side, ...] = ("enrol", "trial", "attack", "own")
 
@@ -317,3 +322,56 @@ def test_a_system_that_is_not_there_or_set_wrong_is_refused(tmp_path: Path) -> N
         SystemSource("x", "x", {}, tmp_path, 0)
     with pytest.raises(UsageError, match="no setting 'beta'"):
         SystemSource("x", "mcadams", {"beta": 1}, tmp_path, 0)
+
+
+def test_profiles_are_a_sides_own_and_decide_the_file(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(SYSTEMS, "listening", Listening)
+    source = SystemSource("x", "listening", {}, tmp_path / "made", 0)
+    first, second = utterance(tmp_path, take=1), utterance(tmp_path, take=2, seed=5)
+    encoder = source.listener("trial")
+    assert encoder is not None
+    vectors = {spoken.id: encoder.embed(spoken.read()) for spoken in (first, second)}
+    unheard = source.path(first, "trial")
+    source.learn("trial", [first, second], vectors)
+    both = source.path(first, "trial")
+    source.learn("enrol", [first], vectors)
+    source.learn("attack", [first, second], vectors)
+    assert len({unheard, both}) == 2
+    for side, heard in (("trial", (first, second)), ("enrol", (first,)), ("attack", (first,))):
+        target = source.path(first, side)
+        outcome = make(Making(first, side, target, source.maker_for(first, side)), lambda _: None)
+        assert "error" not in outcome
+        anonymizer = Listening(level="utterance" if side == "attack" else "speaker")
+        recording = first.read()
+        expected = anonymizer.anonymize(
+            recording.samples,
+            recording.sample_rate,
+            speaker="ann",
+            key=evaluation_key(0, side),
+            utterance=first.id,
+            source=mean_source([vectors[each.id] for each in heard]),
+        )
+        np.testing.assert_allclose(Recording.read(target).samples, expected, atol=1e-4)
+    # Another set of utterances, another speaker as the system sees it, another file.
+    source.learn("trial", [first], vectors)
+    assert source.path(first, "trial") not in {unheard, both}
+
+
+def test_systems_that_do_not_listen_hear_nothing(tmp_path: Path) -> None:
+    source = system(tmp_path)
+    assert all(source.listener(side) is None for side in SIDES)
+
+
+def test_a_bench_has_sources_listen_first(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(SYSTEMS, "listening", Listening)
+    takes = [utterance(tmp_path, take=take, seed=take) for take in (1, 2)]
+
+    def made_by(folder: Path) -> list[Path]:
+        bench = Bench(folder, 1, Silent())
+        source = SystemSource("x", "listening", {}, bench.speech, 0)
+        return [heard.path for heard in bench.make(source, "trial", takes).heard.values()]
+
+    first = made_by(tmp_path / "work")
+    before = [path.stat().st_mtime_ns for path in first]
+    assert made_by(tmp_path / "work") == first
+    assert [path.stat().st_mtime_ns for path in first] == before

@@ -53,6 +53,11 @@ class Bench:
     def make(self, source: Source, side: Side, utterances: Iterable[Utterance]) -> Made:
         """One form of a system's speech; see `prepare`."""
         wanted = list(utterances)
+        if (encoder := source.listener(side)) is not None:
+            vectors, _ = self.hear(
+                encoder, f"originals for {source.name}, {side}", as_heard(wanted)
+            )
+            source.learn(side, wanted, vectors)
         if source.maker() is not None:
             self.told.stage(f"{source.name}: {len(wanted)} utterances ({side})", len(wanted))
         return prepare(

@@ -60,9 +60,12 @@ def prepare(
             places[utterance.id] = (utterance, source.path(utterance, side))
         except AudioError as error:
             made.failures[utterance.id] = _failure(source, utterance, str(error))
-    maker = source.maker()
-    if maker is not None:
-        jobs = [Making(utterance, side, path, maker) for utterance, path in places.values()]
+    jobs = [
+        Making(utterance, side, path, maker)
+        for utterance, path in places.values()
+        if (maker := source.maker_for(utterance, side)) is not None
+    ]
+    if jobs:
         for job in jobs:
             if not job.target.exists():
                 finished.forget(job.key)

@@ -15,10 +15,13 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path, PurePath
 
 from sordino.anonymize.base import Anonymizer
+from sordino.anonymize.pseudo.base import Source as Sound
+from sordino.anonymize.sources import mean_source
 from sordino.anonymize.systems import load
 from sordino.audio.recording import Recording
 from sordino.corpus.discover import find_recordings
@@ -29,6 +32,7 @@ from sordino.evaluate.anonymization.protocol import Side
 from sordino.evaluate.anonymization.speech import fingerprint
 from sordino.evaluate.results import System
 from sordino.privacy.keys import SecretKey
+from sordino.speaker.base import SpeakerEncoder, Vector
 
 LONGEST_S = 600
 """How long a user's program may take for one file."""
@@ -74,6 +78,28 @@ class Source(ABC):
     @abstractmethod
     def maker(self) -> Maker | None:
         """What makes the files; None where they are there."""
+
+    def listener(self, side: Side) -> SpeakerEncoder | None:
+        """What has to hear a side's originals before it is made; None for nothing."""
+        del side
+        return None
+
+    def learn(
+        self, side: Side, utterances: Iterable[Utterance], vectors: Mapping[str, Vector]
+    ) -> None:
+        """Take what the listener has heard, before any `path` or `maker_for` of the side.
+
+        Args:
+            side: which form.
+            utterances: its originals.
+            vectors: theirs, by their ids; without those that could not be heard.
+        """
+        del side, utterances, vectors
+
+    def maker_for(self, utterance: Utterance, side: Side) -> Maker | None:
+        """What makes the file of one utterance."""
+        del utterance, side
+        return self.maker()
 
     @abstractmethod
     def path(self, utterance: Utterance, side: Side) -> Path:
@@ -143,6 +169,7 @@ class SystemMaker(Maker):
     name: str
     parameters: tuple[tuple[str, object], ...]
     seed: int
+    sound: Sound | None = field(default=None, repr=False)
 
     def make(self, utterance: Utterance, side: Side, target: Path) -> None:
         """See `Maker.make`."""
@@ -154,21 +181,28 @@ class SystemMaker(Maker):
             speaker=utterance.speaker,
             key=evaluation_key(self.seed, side),
             utterance=utterance.id,
+            source=self.sound,
         )
         Recording(samples, recording.sample_rate).write(target)
 
     def anonymizer(self, side: Side) -> Anonymizer:
         """The system as it is used for a side."""
-        settings = dict(self.parameters)
-        if side == "attack":
-            settings["level"] = "utterance"
-        anonymizer = load(self.name, **settings)
-        if side != "own":
-            return anonymizer
-        own = anonymizer.resynthesis()
-        if own is None:
-            raise UsageError(f"{self.name} cannot resynthesise a voice as it is")
-        return own
+        return _loaded(self.name, self.parameters, side)
+
+
+# A system may be large; a process works for few sides at a time.
+@lru_cache(maxsize=4)
+def _loaded(name: str, parameters: tuple[tuple[str, object], ...], side: Side) -> Anonymizer:
+    settings = dict(parameters)
+    if side == "attack":
+        settings["level"] = "utterance"
+    anonymizer = load(name, **settings)
+    if side != "own":
+        return anonymizer
+    own = anonymizer.resynthesis()
+    if own is None:
+        raise UsageError(f"{name} cannot resynthesise a voice as it is")
+    return own
 
 
 class SystemSource(Source):
@@ -192,6 +226,12 @@ class SystemSource(Source):
         self._anonymizer = load(system, **parameters)
         self._maker = SystemMaker(system, tuple(sorted(parameters.items())), seed)
         self._folder = folder
+        self._sounds: dict[tuple[Side, str], Sound] = {}
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The system's settings, with all defaults."""
+        return self._anonymizer.parameters()
 
     def system(self) -> System:
         """See `Source.system`."""
@@ -214,11 +254,36 @@ class SystemSource(Source):
         """See `Source.maker`."""
         return self._maker
 
+    def listener(self, side: Side) -> SpeakerEncoder | None:
+        """See `Source.listener`."""
+        anonymizer = self._maker.anonymizer(side)
+        return anonymizer.source_encoder() if anonymizer.needs_source else None
+
+    def learn(
+        self, side: Side, utterances: Iterable[Utterance], vectors: Mapping[str, Vector]
+    ) -> None:
+        """See `Source.learn`; a side knows a speaker by that side's utterances only."""
+        groups: dict[str, list[Utterance]] = defaultdict(list)
+        by_speaker = self._maker.anonymizer(side).level == "speaker"
+        for utterance in utterances:
+            groups[utterance.speaker if by_speaker else utterance.id].append(utterance)
+        for group in groups.values():
+            heard = [vectors[utterance.id] for utterance in group if utterance.id in vectors]
+            if heard:
+                sound = mean_source(heard, group[0].sex or "")
+                self._sounds |= {(side, utterance.id): sound for utterance in group}
+
+    def maker_for(self, utterance: Utterance, side: Side) -> Maker:
+        """See `Source.maker_for`."""
+        return replace(self._maker, sound=self._sounds.get((side, utterance.id)))
+
     def path(self, utterance: Utterance, side: Side) -> Path:
         """See `Source.path`."""
         anonymizer = self._maker.anonymizer(side)
         settings = (anonymizer.name, anonymizer.version, *sorted(anonymizer.parameters().items()))
-        return _made(self._folder, (*settings, self._maker.seed), side, utterance)
+        sound = self._sounds.get((side, utterance.id))
+        heard = () if sound is None else (sound.sex, sound.vector.tobytes())
+        return _made(self._folder, (*settings, self._maker.seed), side, utterance, *heard)
 
 
 @dataclass(frozen=True)
@@ -436,8 +501,10 @@ def _version(word: str) -> tuple[int, int]:
     return (known.st_size, known.st_mtime_ns)
 
 
-def _made(folder: Path, settings: tuple[object, ...], side: Side, utterance: Utterance) -> Path:
-    who = _digest(utterance.id, utterance.speaker)
+def _made(
+    folder: Path, settings: tuple[object, ...], side: Side, utterance: Utterance, *heard: object
+) -> Path:
+    who = _digest(utterance.id, utterance.speaker, *heard)
     return folder / f"{_digest(*settings)}-{side}" / f"{fingerprint(utterance)}-{who}.flac"
 
 

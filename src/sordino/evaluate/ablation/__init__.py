@@ -1,0 +1,1 @@
+"""Which part of an anonymizer does what: one evaluation of many variants, as one table."""
