@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sordino.errors import OutputError, UsageError
 from sordino.models.bundle import Bundle, write_bundle
@@ -67,26 +67,44 @@ def write_encoder(
 
 def onnx_graph(encoder: nn.Module) -> bytes:
     """An encoder as an ONNX graph from `wave` to `vector`, for any batch and length."""
-    example = torch.zeros(2, 24000)
+    axes = {INPUT: {0: "batch", 1: "samples"}, OUTPUT: {0: "batch"}}
+    return traced(encoder, {INPUT: torch.zeros(2, 24000)}, OUTPUT, axes)
+
+
+def traced(
+    network: nn.Module,
+    examples: Mapping[str, Tensor],
+    output: str,
+    axes: Mapping[str, Mapping[int, str]],
+) -> bytes:
+    """A network as an ONNX graph whose weights `restore` finds again.
+
+    Args:
+        network: with one output.
+        examples: an input for each argument, by the names that the graph's inputs get.
+        output: the name of its output.
+        axes: names of the dimensions that may be of any size, by input and output.
+    """
     file = io.BytesIO()
-    encoder = copy.deepcopy(encoder).cpu().eval()
+    network = copy.deepcopy(network).cpu().eval()
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        # The exporter warns of tracing and of its own retirement; the graph is checked below.
+        # The exporter warns of tracing and of its own retirement; graphs are checked by whoever
+        # asks for one.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            encoder,
-            (example,),
+            network,
+            tuple(examples.values()),
             file,  # type: ignore[arg-type]
             dynamo=False,
             opset_version=OPSET,
-            input_names=[INPUT],
-            output_names=[OUTPUT],
-            dynamic_axes={INPUT: {0: "batch", 1: "samples"}, OUTPUT: {0: "batch"}},
+            input_names=list(examples),
+            output_names=[output],
+            dynamic_axes={name: dict(sizes) for name, sizes in axes.items()},
             # Folding would transpose and join weights, and so lose their names; ONNX Runtime folds
             # when it opens the graph.
             do_constant_folding=False,
         )
-    return _with_aliases(file.getvalue(), encoder)
+    return _with_aliases(file.getvalue(), network)
 
 
 def load_network(bundle: Bundle) -> nn.Module:
@@ -100,19 +118,36 @@ def load_network(bundle: Bundle) -> nn.Module:
         >>> from sordino.models.bundle import Bundle
         >>> load_network(Bundle.load("models/mine"))  # doctest: +SKIP
     """
-    import onnx
-    from onnx import numpy_helper
+    return restore(build_encoder(described_network(bundle)), bundle, GRAPH)
 
+
+def described_network(bundle: Bundle) -> Mapping[str, Any]:
+    """What a bundle says of the network in it.
+
+    Raises:
+        UsageError: it says nothing.
+    """
     network = bundle.metadata.get("network")
     if not isinstance(network, Mapping):
         raise UsageError(f"model {bundle.name}: does not describe its network")
-    encoder = build_encoder(network)
-    model = onnx.load(bundle.path(GRAPH))
+    return network
+
+
+def restore(network: nn.Module, bundle: Bundle, graph: str) -> nn.Module:
+    """Put the weights of a graph that `traced` made into a network, which is returned.
+
+    Raises:
+        UsageError: the weights in the graph are not those of this network.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(bundle.path(graph))
     stored = {item.name: numpy_helper.to_array(item) for item in model.graph.initializer}
     for item in model.metadata_props:
         if item.key == _ALIASES:
             stored |= {name: stored[kept] for name, kept in json.loads(item.value).items()}
-    state = encoder.state_dict()
+    state = network.state_dict()
     for name, value in state.items():
         if name in stored:
             if stored[name].shape != tuple(value.shape):
@@ -123,11 +158,11 @@ def load_network(bundle: Bundle) -> nn.Module:
             state[name] = torch.from_numpy(stored[name].copy())
         elif not name.endswith("num_batches_tracked"):
             raise UsageError(f"model {bundle.name}: its graph has no weights named {name}")
-    encoder.load_state_dict(state)
-    return encoder.eval()
+    network.load_state_dict(state)
+    return network.eval()
 
 
-def _with_aliases(graph: bytes, encoder: nn.Module) -> bytes:
+def _with_aliases(graph: bytes, network: nn.Module) -> bytes:
     """Note in the graph which weights the exporter stored once because they are equal."""
     import onnx
     from onnx import numpy_helper
@@ -136,7 +171,7 @@ def _with_aliases(graph: bytes, encoder: nn.Module) -> bytes:
     stored = {item.name: numpy_helper.to_array(item) for item in model.graph.initializer}
     kept = {(array.shape, array.tobytes()): name for name, array in stored.items()}
     aliases = {}
-    for name, value in encoder.state_dict().items():
+    for name, value in network.state_dict().items():
         array = value.numpy()
         if name not in stored and (array.shape, array.tobytes()) in kept:
             aliases[name] = kept[array.shape, array.tobytes()]
@@ -155,11 +190,12 @@ def _check(graph: bytes, encoder: nn.Module, sample_rate: int) -> int:
         exported = session.run([OUTPUT], {INPUT: wave.astype(np.float32)})[0]
         with torch.inference_mode():
             expected = encoder(torch.from_numpy(wave.astype(np.float32))).numpy()
-        if not _near(exported, expected):
+        if not near(exported, expected):
             raise OutputError("the exported graph does not give what the network gives")
     return dimension_of(encoder)
 
 
-def _near(exported: npt.NDArray[np.float32], expected: npt.NDArray[np.float32]) -> bool:
+def near(exported: npt.NDArray[np.float32], expected: npt.NDArray[np.float32]) -> bool:
+    """Whether results are equal within a thousandth of the largest."""
     scale = float(np.abs(expected).max())
     return bool(np.allclose(exported, expected, rtol=0, atol=_TOLERANCE * max(scale, 1e-6)))

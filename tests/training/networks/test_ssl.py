@@ -17,6 +17,7 @@ from sordino.errors import UsageError
 from sordino.models.bundle import Bundle
 from sordino.models.hub import download
 from sordino.training.export import load_network, onnx_graph, write_encoder
+from sordino.training.networks import pretrained as loading
 from sordino.training.networks import ssl
 from sordino.training.networks.encoder import build_encoder
 from tests.models.hub_server import Hub, serving
@@ -169,7 +170,7 @@ def test_from_the_hub(pretrained, tmp_path, monkeypatch, caplog, pickled):
         files["model.safetensors"] = (folder / "model.safetensors").read_bytes()
     with serving(Hub("anna/hubert", files)) as hub:
         here = partial(download, endpoint=hub.address, cache=tmp_path / "cache")
-        monkeypatch.setattr(ssl, "download", here)
+        monkeypatch.setattr(loading, "download", here)
         encoder = build_encoder({**description(), "ssl": {"source": "hub:anna/hubert"}})
     weight = encoder.ssl.encoder.layers[1].feed_forward.output_dense.weight
     assert torch.equal(weight, model.encoder.layers[1].feed_forward.output_dense.weight)

@@ -7,36 +7,15 @@ takes the place of the filterbank, and the self-supervised model is trained alon
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
-from sordino.errors import UsageError
-from sordino.models.find import HUB_PREFIX
-from sordino.models.hub import download
 from sordino.training.networks.ecapa import Ecapa, EcapaSettings
 from sordino.training.networks.encoder import settings_from
-
-_LOG = logging.getLogger(__name__)
-
-_FAMILIES = ("hubert", "wav2vec2", "wavlm")
-# Parts of the model are left out and frames are hidden at random in pre-training; neither belongs
-# to an encoder, and a layer that is left out would have no gradient for its weight here.
-_WITHOUT_CHANCE = {
-    "layerdrop": 0.0,
-    "apply_spec_augment": False,
-    "mask_time_prob": 0.0,
-    "mask_feature_prob": 0.0,
-}
-_PLAIN_FILES, _PICKLED_FILES = ("config.json", "*.safetensors"), ("pytorch_model.bin",)
+from sordino.training.networks.pretrained import load_ssl, ssl_config
 
 
 class SslEcapa(nn.Module):
@@ -102,11 +81,7 @@ def build_ssl_ecapa(network: Mapping[str, Any]) -> SslEcapa:
         >>> encoder(torch.zeros(2, 8000)).shape  # doctest: +SKIP
         torch.Size([2, 192])
     """
-    chosen = dict(network.get("ssl", {}))
-    if len(chosen) != 1 or not chosen.keys() <= {"source", "config"}:
-        raise UsageError('"ssl" needs either a "source" or a "config", and nothing else')
-    ssl = _pretrained(chosen["source"]) if "source" in chosen else _fresh(chosen["config"])
-    _without_weight_norm(ssl)
+    ssl = load_ssl(network.get("ssl", {}))
     sizes = {**network.get("sizes", {}), "inputs": ssl.config.hidden_size}
     return SslEcapa(ssl, Ecapa(settings_from(EcapaSettings, sizes)))
 
@@ -121,91 +96,4 @@ def self_contained(network: Mapping[str, Any], encoder: nn.Module) -> dict[str, 
     """
     if not isinstance(encoder, SslEcapa):
         return dict(network)
-    config = json.loads(encoder.ssl.config.to_json_string(use_diff=True))
-    return {**network, "ssl": {"config": config}}
-
-
-def _fresh(config: Mapping[str, Any]) -> Any:
-    transformers = _transformers()
-    _check_family(config.get("model_type"), "ssl: config")
-    try:
-        settings = transformers.AutoConfig.for_model(**{**config, **_WITHOUT_CHANCE})
-        return transformers.AutoModel.from_config(settings)
-    except Exception as error:  # it checks with classes of errors that change with its version
-        raise UsageError(f"ssl: config: is of no use ({_reason(error)})") from error
-
-
-def _pretrained(source: str) -> Any:
-    transformers = _transformers()
-    folder = _folder(source)
-    try:
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-    except Exception as error:  # as above
-        raise UsageError(f"{source}: cannot be loaded ({_reason(error)})") from error
-    _check_family(config.model_type, source)
-    try:
-        with _quiet(transformers.utils.logging):
-            model, report = transformers.AutoModel.from_pretrained(
-                folder,
-                local_files_only=True,
-                weights_only=True,
-                output_loading_info=True,
-                **_WITHOUT_CHANCE,
-            )
-    except Exception as error:  # as above
-        raise UsageError(f"{source}: cannot be loaded ({_reason(error)})") from error
-    if report["missing_keys"]:
-        raise UsageError(f"{source}: has no weights for {min(report['missing_keys'])}")
-    return model.float()
-
-
-def _folder(source: str) -> Path:
-    folder = Path(source)
-    if source.startswith(HUB_PREFIX):
-        # A download is told of even where nobody has set up logging.
-        folder = download(source, only=_PLAIN_FILES, tell=_LOG.warning)
-        if not any(folder.glob("*.safetensors")):
-            folder = download(source, only=_PICKLED_FILES, tell=_LOG.warning)
-    if not folder.is_dir():
-        raise UsageError(f"{source}: is no folder (a model of the hub is hub:OWNER/NAME)")
-    return folder
-
-
-@contextmanager
-def _quiet(log: Any) -> Iterator[None]:
-    """Without transformers' progress bar, and its report of weights that have no use here."""
-    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
-    try:
-        yield
-    finally:
-        log.set_verbosity(level)
-        if bars:
-            log.enable_progress_bar()
-
-
-def _without_weight_norm(model: nn.Module) -> None:
-    """Make weights plain that are kept as direction and length: those of a graph are plain."""
-    for module in model.modules():
-        if parametrize.is_parametrized(module, "weight"):
-            parametrize.remove_parametrizations(module, "weight")
-
-
-def _check_family(family: object, where: str) -> None:
-    if family not in _FAMILIES:
-        raise UsageError(f"{where}: is a model of type {family}; expected {', '.join(_FAMILIES)}")
-
-
-def _transformers() -> Any:
-    try:
-        return import_module("transformers")
-    except ImportError as error:
-        raise UsageError(
-            "an s-ecapa needs transformers; install sordino with the extra ssl:"
-            ' pip install "sordino[ssl]"'
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    return {**network, "ssl": {"config": ssl_config(encoder.ssl)}}
