@@ -1,0 +1,1 @@
+"""Training of content encoders: recipe, data, losses, validation, run, export."""

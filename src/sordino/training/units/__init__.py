@@ -1,0 +1,1 @@
+"""Discrete units of speech: k-means over frames of a ready model's features."""
