@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -53,3 +53,59 @@ def load_exactly(network: nn.Module, weights: Mapping[str, Tensor], where: str) 
                 f" expected {tuple(wanted[name].shape)}"
             )
     network.load_state_dict({**wanted, **weights})
+
+
+def tensors_only(content: Mapping[str, Any], where: str) -> dict[str, Tensor]:
+    """What is there, checked to be tensors; half precision becomes single.
+
+    Raises:
+        UsageError: something is no tensor; the message names it.
+    """
+    for key, value in content.items():
+        if not isinstance(value, Tensor):
+            raise UsageError(f"{where}: {key} is no tensor; expected a network's weights")
+    return {
+        key: value.float() if value.is_floating_point() else value for key, value in content.items()
+    }
+
+
+def shape_of(weights: Mapping[str, Tensor], key: str, where: str, axes: int = 3) -> tuple[int, ...]:
+    """The shape of a weight that must be there and have so many axes.
+
+    Raises:
+        UsageError: it does not; the message names it.
+    """
+    if key not in weights:
+        raise UsageError(f"{where}: has no weights for {key}")
+    shape = tuple(weights[key].shape)
+    if len(shape) != axes:
+        raise UsageError(f"{where}: {key} has shape {shape}; expected {axes} axes")
+    return shape
+
+
+def load_renamed(
+    network: nn.Module, weights: Mapping[str, Tensor], theirs: Callable[[str], str], where: str
+) -> None:
+    """`load_exactly`, with errors in the checkpoint's own names.
+
+    Args:
+        network: what the weights go into.
+        weights: by their names in the checkpoint.
+        theirs: what the checkpoint calls a weight of the network.
+        where: what to call the checkpoint in errors.
+
+    Raises:
+        UsageError: a weight is missing, left over or of another shape; the message names it.
+    """
+    state = network.state_dict()
+    ours = {theirs(name): name for name in state}
+    for key, value in weights.items():
+        if key not in ours:
+            raise UsageError(f"{where}: {key} has no place in the network")
+        expected = tuple(state[ours[key]].shape)
+        if tuple(value.shape) != expected:
+            raise UsageError(f"{where}: {key} has shape {tuple(value.shape)}; expected {expected}")
+    for key in ours:
+        if key not in weights and not key.endswith("num_batches_tracked"):
+            raise UsageError(f"{where}: has no weights for {key}")
+    load_exactly(network, {ours[key]: value for key, value in weights.items()}, where)

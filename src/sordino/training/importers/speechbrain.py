@@ -8,12 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from sordino.errors import UsageError
 from sordino.models.bundle import Bundle
 from sordino.training.export import write_encoder
-from sordino.training.importers.checkpoint import load_exactly, read_tensors
+from sordino.training.importers.checkpoint import (
+    load_renamed,
+    read_tensors,
+    shape_of,
+    tensors_only,
+)
 from sordino.training.networks.encoder import build_encoder
 
 Weights = Mapping[str, Tensor]
@@ -76,16 +81,16 @@ def import_ecapa(source: Path, destination: Path, name: str) -> Bundle:
     weights, written, where = _read(source, _RELU)
     count = _count(weights, r"blocks\.(\d+)\.tdnn1\.conv\.conv\.weight")
     res2 = "res2net_block.blocks"
-    channels, bands, first = _shape(weights, "blocks.0.conv.conv.weight", where)
-    aggregated, _, last = _shape(weights, "mfa.conv.conv.weight", where)
-    attention, context, _ = _shape(weights, "asp.tdnn.conv.conv.weight", where)
+    channels, bands, first = shape_of(weights, "blocks.0.conv.conv.weight", where)
+    aggregated, _, last = shape_of(weights, "mfa.conv.conv.weight", where)
+    attention, context, _ = shape_of(weights, "asp.tdnn.conv.conv.weight", where)
     if context != 3 * aggregated:
         raise UsageError(
             f"{where}: asp.tdnn.conv.conv.weight has {context} inputs; expected {3 * aggregated}"
             " (attention without global context is not supported)"
         )
     middle = [
-        _shape(weights, f"blocks.{block}.{res2}.0.conv.conv.weight", where)[2]
+        shape_of(weights, f"blocks.{block}.{res2}.0.conv.conv.weight", where)[2]
         for block in range(1, max(count, 1) + 1)
     ]
     kernels = [first, *middle, last]
@@ -97,8 +102,8 @@ def import_ecapa(source: Path, destination: Path, name: str) -> Bundle:
         "dilations": _dilations(written, "dilations", [1, 2, 3, 4, 1], len(kernels), where),
         "attention": attention,
         "res2_scale": 1 + _count(weights, rf"blocks\.1\.{res2}\.(\d+)\.conv\.conv\.weight"),
-        "squeeze": _shape(weights, "blocks.1.se_block.conv1.conv.weight", where)[0],
-        "dimension": _shape(weights, "fc.conv.weight", where)[0],
+        "squeeze": shape_of(weights, "blocks.1.se_block.conv1.conv.weight", where)[0],
+        "dimension": shape_of(weights, "fc.conv.weight", where)[0],
     }
     title = f"ECAPA-TDNN speaker encoder with {channels} channels"
     return _write(destination, name, title, "ecapa", sizes, weights, _ecapa_name, where)
@@ -129,8 +134,8 @@ def import_xvector(source: Path, destination: Path, name: str) -> Bundle:
     weights, written, where = _read(source, _LEAKY_RELU)
     count = max(_count(weights, r"blocks\.(\d+)\.conv\.weight"), 1)
     # Convolution, activation and normalisation stand one after the other in SpeechBrain's list.
-    shapes = [_shape(weights, f"blocks.{3 * index}.conv.weight", where) for index in range(count)]
-    dimension, _ = _shape(weights, f"blocks.{3 * count + 1}.w.weight", where, axes=2)
+    shapes = [shape_of(weights, f"blocks.{3 * index}.conv.weight", where) for index in range(count)]
+    dimension, _ = shape_of(weights, f"blocks.{3 * count + 1}.w.weight", where, axes=2)
     kernels = [kernel for _, _, kernel in shapes]
     sizes = {
         "inputs": shapes[0][1],
@@ -148,10 +153,7 @@ def _read(source: Path, activation: str) -> tuple[Weights, Hyperparameters, str]
     file = source / _WEIGHTS if source.is_dir() else source
     if not file.is_file():
         raise UsageError(f"{source}: has no {_WEIGHTS}")
-    weights = read_tensors(file, str(file))
-    for key, value in weights.items():
-        if not isinstance(value, Tensor):
-            raise UsageError(f"{file}: {key} is no tensor; expected a network's weights")
+    weights = tensors_only(read_tensors(file, str(file)), str(file))
     beside = source / _HYPERPARAMETERS
     written = _hyperparameters(beside) if beside.is_file() else {}
     if written:
@@ -209,15 +211,6 @@ def _dilations(
     return value
 
 
-def _shape(weights: Weights, key: str, where: str, axes: int = 3) -> tuple[int, ...]:
-    if key not in weights:
-        raise UsageError(f"{where}: has no weights for {key}")
-    shape = tuple(weights[key].shape)
-    if len(shape) != axes:
-        raise UsageError(f"{where}: {key} has shape {shape}; expected {axes} axes")
-    return shape
-
-
 def _count(weights: Weights, pattern: str) -> int:
     return sum(re.fullmatch(pattern, key) is not None for key in weights)
 
@@ -241,22 +234,6 @@ def _xvector_name(count: int) -> Callable[[str], str]:
     return name
 
 
-def _load(body: nn.Module, weights: Weights, theirs: Callable[[str], str], where: str) -> None:
-    """`load_exactly`, with errors in the checkpoint's own names."""
-    state = body.state_dict()
-    ours = {theirs(name): name for name in state}
-    for key, value in weights.items():
-        if key not in ours:
-            raise UsageError(f"{where}: {key} has no place in the network")
-        expected = tuple(state[ours[key]].shape)
-        if tuple(value.shape) != expected:
-            raise UsageError(f"{where}: {key} has shape {tuple(value.shape)}; expected {expected}")
-    for key in ours:
-        if key not in weights and not key.endswith("num_batches_tracked"):
-            raise UsageError(f"{where}: has no weights for {key}")
-    load_exactly(body, {ours[key]: value for key, value in weights.items()}, where)
-
-
 def _write(
     destination: Path,
     name: str,
@@ -274,7 +251,7 @@ def _write(
         "filterbank": {"bands": bands, "sample_rate": _SAMPLE_RATE},
     }
     encoder = build_encoder(network)
-    _load(encoder.get_submodule("body"), weights, theirs, where)
+    load_renamed(encoder.get_submodule("body"), weights, theirs, where)
     metadata = {
         "name": name,
         "summary": f"{title}, weights of SpeechBrain's format: {sizes['dimension']} numbers.",
