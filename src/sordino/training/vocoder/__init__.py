@@ -1,0 +1,1 @@
+"""Training of generators of speech: recipe, frames, crops, adversarial steps, run."""

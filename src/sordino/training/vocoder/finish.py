@@ -1,0 +1,94 @@
+"""From a finished run to a bundle."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from sordino.corpus.corpus import Corpus
+from sordino.models.bundle import Bundle, write_bundle
+from sordino.training.generator_export import generator_graph
+from sordino.training.networks.generators.base import HOP
+from sordino.training.record import LOG
+from sordino.training.speaker.validation import hold_out
+from sordino.training.vocoder.card import model_card
+from sordino.training.vocoder.frames import SAMPLE_RATE, content_facts, make_frames
+from sordino.training.vocoder.models import FRAMES, Models, sources_of, trained_generator
+from sordino.training.vocoder.recipe import VocoderRecipe
+from sordino.training.vocoder.validation import FIELDS
+
+KIND = "vocoder"
+GRAPH = "generator.onnx"
+
+
+def export_vocoder(
+    recipe: VocoderRecipe,
+    corpus: Corpus,
+    run: Path,
+    destination: Path,
+    *,
+    licence: str,
+    replace: bool = False,
+) -> Bundle:
+    """Write the generator of a run as a bundle, with its card.
+
+    Args:
+        recipe: the run's.
+        corpus: the run's.
+        run: the run's folder.
+        destination: the bundle's folder.
+        licence: of the weights; it depends on the speech.
+        replace: whether a bundle that is there may be replaced.
+
+    Raises:
+        OutputError: the bundle cannot be written, or its graph does not give what the generator
+            gives.
+    """
+    models = Models.of(recipe)
+    network = models.network(recipe)
+    generator = trained_generator(recipe, network, run)
+    training, _ = hold_out(corpus, recipe.data.validation, recipe.data.seed)
+    framed, _ = make_frames(
+        training.utterances, run / FRAMES, sources_of(recipe), jobs=1, quiet=True
+    )
+    figures = last_figures(run)
+    card = model_card(
+        recipe,
+        [known.utterance for known in framed],
+        content=models.content.name,
+        encoder=models.encoder.name,
+        licence=licence,
+        left_out=len(training) - len(framed),
+        figures=figures,
+    )
+    metadata = {
+        "kind": KIND,
+        "name": recipe.name,
+        "summary": recipe.summary or f"Generator of speech, {recipe.network.get('architecture')}.",
+        "licence": licence,
+        "sample_rate": SAMPLE_RATE,
+        "generator": {
+            "hop": HOP,
+            "context": generator.context_frames,
+            "architecture": recipe.network.get("architecture"),
+        },
+        "content": content_facts(models.content),
+        "content_model": {"name": models.content.name, "digest": models.content.digest},
+        "pitch": {"tracker": recipe.tracker},
+        "speaker": {
+            "dimension": models.encoder.integer("dimension"),
+            "encoder": models.encoder.name,
+            "digest": models.encoder.digest,
+        },
+        "network": network,
+        "figures": figures,
+    }
+    files = {GRAPH: generator_graph(generator), "CARD.md": card.encode()}
+    return write_bundle(destination, metadata, files, replace=replace)
+
+
+def last_figures(run: Path) -> dict[str, float]:
+    """What the last validation of a run found, by the names of `validation.FIELDS`."""
+    with (run / LOG).open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row.get(FIELDS[0])]
+    return {name: float(rows[-1][name]) for name in FIELDS if rows and rows[-1][name]}

@@ -1,0 +1,296 @@
+"""What a generator hears of an utterance and what it is to say, frame by frame, kept on disk.
+
+One file for each utterance holds a row for each 20 ms: the samples, the content, the pitch. It is
+read by mapping it into memory, so that a crop costs no more than its own bytes. A file is complete
+or not there: making them can be cut short and gone on with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+from sordino.anonymize.input_level import FLOOR, TARGET, amplitudes
+from sordino.audio.recording import Recording
+from sordino.audio.resample import resample
+from sordino.corpus.utterance import Utterance
+from sordino.errors import AudioError, UsageError
+from sordino.models.find import load_model
+from sordino.training.vocoder.recipe import STEP
+
+if TYPE_CHECKING:
+    from sordino.dsp.pitch.base import Tracker
+    from sordino.models.bundle import Bundle
+    from sordino.models.session import Session
+    from sordino.speaker.encoders import OnnxEncoder
+
+FloatArray = npt.NDArray[np.float32]
+
+SAMPLE_RATE = 16000
+PITCH_HOP = 160
+
+_FULL_SCALE = 32767
+_LARGEST_HALF = 65504.0
+_HIGHEST_PEAK = 0.999
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where frames come from; it can be pickled.
+
+    Attributes:
+        content: name or folder of a content model.
+        encoder: name or folder of a speaker encoder.
+        tracker: of pitch.
+        shortest: in samples; shorter utterances are left out, and silent ones.
+        longest: in samples; of longer ones only the beginning is heard.
+    """
+
+    content: str
+    encoder: str
+    tracker: str
+    shortest: int
+    longest: int
+
+
+@dataclass(frozen=True)
+class Framed:
+    """An utterance whose frames are on disk.
+
+    Attributes:
+        utterance: what it is.
+        path: of the frames.
+        rows: how many there are, of 20 ms each.
+    """
+
+    utterance: Utterance
+    path: Path
+    rows: int
+
+    def read(self, first: int = 0, rows: int | None = None) -> npt.NDArray[np.void]:
+        """Some of the rows; see `row_type`."""
+        stored = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        last = self.rows if rows is None else first + rows
+        return np.array(stored[first:last])
+
+
+def row_type(channels: int, hop: int) -> np.dtype[np.void]:
+    """What a row of frames holds: `wave` (16-bit), `f0` (Hz, 0 where unvoiced), `content`.
+
+    Args:
+        channels: of the content.
+        hop: samples between two content frames; 320 is a multiple of it.
+
+    Example:
+        >>> row_type(200, 320)["content"].shape
+        (1, 200)
+    """
+    return np.dtype(
+        [
+            ("wave", "<i2", (STEP,)),
+            ("f0", "<f4", (STEP // PITCH_HOP,)),
+            ("content", "<f2", (STEP // hop, channels)),
+        ]
+    )
+
+
+def wave_of(rows: npt.NDArray[np.void]) -> FloatArray:
+    """The samples of rows, shape (rows * 320,)."""
+    return np.asarray(rows["wave"].reshape(-1) / np.float32(_FULL_SCALE), dtype=np.float32)
+
+
+def f0_of(rows: npt.NDArray[np.void]) -> FloatArray:
+    """The pitch of rows in Hz, shape (rows * 2,)."""
+    return np.asarray(rows["f0"].reshape(-1), dtype=np.float32)
+
+
+def content_of(rows: npt.NDArray[np.void]) -> FloatArray:
+    """The content of rows, shape (content frames, channels)."""
+    content = rows["content"]
+    return np.asarray(content.reshape(-1, content.shape[-1]), dtype=np.float32)
+
+
+def training_wave(recording: Recording, longest: int) -> FloatArray:
+    """One channel at 16 kHz, at the level that networks hear at run time.
+
+    Where the peaks would then be beyond full scale it stays below that level.
+
+    Args:
+        recording: any.
+        longest: samples to take from the beginning.
+
+    Returns:
+        Shape (samples,), a multiple of 320; zeros where it is silent.
+
+    Example:
+        >>> hiss = np.random.default_rng(0).normal(size=(2, 8000)).astype(np.float32)
+        >>> wave = training_wave(Recording(hiss, 8000), 10000)
+        >>> wave.shape, round(float(wave.std()), 2)
+        ((9920,), 0.08)
+    """
+    mono = recording.samples.mean(axis=0, keepdims=True, dtype=np.float64)
+    wave = resample(mono, recording.sample_rate, SAMPLE_RATE)[0][:longest]
+    wave = wave[: wave.size // STEP * STEP]
+    sound = amplitudes(wave[None])
+    sound = sound[sound > FLOOR]
+    if not sound.size:
+        return np.zeros(wave.size, np.float32)
+    gain = TARGET * sound.sum() / (sound**2).sum()
+    gain = min(gain, _HIGHEST_PEAK / float(np.abs(wave).max()))
+    return np.asarray(gain * wave, dtype=np.float32)
+
+
+def content_facts(bundle: Bundle) -> dict[str, int | None]:
+    """What a content model says of its content: "hop", "channels", "context".
+
+    Raises:
+        UsageError: its frames do not fit those of training.
+    """
+    about = bundle.metadata.get("content")
+    about = about if isinstance(about, dict) else {}
+    hop, channels = about.get("hop"), about.get("channels")
+    if hop not in {PITCH_HOP, STEP} or not isinstance(channels, int) or channels < 1:
+        raise UsageError(
+            f"model {bundle.name}: a vocoder needs content with a hop of {PITCH_HOP} or {STEP}"
+            f" samples; its hop is {hop!r}, with {channels!r} channels"
+        )
+    return {"hop": hop, "channels": channels, "context": about.get("context")}
+
+
+def make_frames(
+    utterances: Sequence[Utterance],
+    folder: Path,
+    sources: Sources,
+    jobs: int,
+    *,
+    quiet: bool = False,
+) -> tuple[list[Framed], FloatArray]:
+    """Make the frames and speaker vectors of utterances; what is there from before stays.
+
+    Args:
+        utterances: speech, any format and rate.
+        folder: where files go.
+        sources: models and lengths.
+        jobs: processes.
+        quiet: show no progress.
+
+    Returns:
+        The utterances that are long enough and not silent; and their speaker vectors, each of
+        length 1, shape (utterances, dimension).
+
+    Raises:
+        UsageError: there is no such model, or no utterance is left.
+        AudioError: an utterance cannot be read, or has no speaker vector; the message starts with
+            its path.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tasks = [(utterance, folder, sources) for utterance in utterances]
+    missing = [task for task in tasks if not _place(task[1], task[0]).exists()]
+    with tqdm(
+        total=len(tasks),
+        initial=len(tasks) - len(missing),
+        desc="frames",
+        unit="utt",
+        disable=quiet,
+    ) as bar:
+        for _ in _mapped(missing, jobs):
+            bar.update()
+    framed, vectors = [], []
+    for utterance in utterances:
+        path = _place(folder, utterance)
+        rows = int(np.load(path, mmap_mode="r", allow_pickle=False).shape[0])
+        if rows:
+            framed.append(Framed(utterance, path, rows))
+            vectors.append(np.load(_vector_place(path), allow_pickle=False))
+    if not framed:
+        raise UsageError(
+            f"no utterance lasts {sources.shortest / SAMPLE_RATE:g} s and is not silent"
+        )
+    return framed, np.stack(vectors)
+
+
+def _mapped(tasks: Sequence[tuple[Utterance, Path, Sources]], jobs: int) -> Iterator[None]:
+    if jobs == 1 or len(tasks) < 2:
+        yield from map(_make, tasks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(_make, tasks)
+
+
+def _make(task: tuple[Utterance, Path, Sources]) -> None:
+    utterance, folder, sources = task
+    tools = _opened(sources)
+    recording = utterance.read()
+    try:
+        wave = training_wave(recording, sources.longest)
+        heard = wave.size >= sources.shortest and wave.any()
+        rows = tools.rows(wave if heard else wave[:0])
+        vector = tools.vector(wave) if rows.size else np.zeros(0, np.float32)
+    except AudioError as error:
+        raise AudioError(f"{utterance.path}: {error}") from error
+    path = _place(folder, utterance)
+    _save(_vector_place(path), vector)
+    _save(path, rows)
+
+
+class _Tools:
+    """The models of `Sources`, opened."""
+
+    def __init__(self, content: Session, encoder: OnnxEncoder, tracker: Tracker) -> None:
+        self._content = content
+        self._encoder = encoder
+        self._tracker = tracker
+        about = content_facts(content.bundle)
+        self._type = row_type(int(about["channels"] or 0), int(about["hop"] or 0))
+
+    def rows(self, wave: FloatArray) -> npt.NDArray[np.void]:
+        rows = np.zeros(wave.size // STEP, self._type)
+        if rows.size:
+            (content,) = self._content.run({"wave": wave[None]}, ["content"])
+            f0 = self._tracker.track(wave)
+            rows["wave"] = np.round(wave * _FULL_SCALE).reshape(-1, STEP)
+            rows["f0"] = f0.reshape(rows["f0"].shape)
+            # Features beyond half precision would become infinite.
+            halves = np.clip(content[0], -_LARGEST_HALF, _LARGEST_HALF)
+            rows["content"] = halves.reshape(rows["content"].shape)
+        return rows
+
+    def vector(self, wave: FloatArray) -> FloatArray:
+        vector = self._encoder.embed(Recording(wave[None], SAMPLE_RATE))
+        return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), dtype=np.float32)
+
+
+@lru_cache(maxsize=1)
+def _opened(sources: Sources) -> _Tools:
+    # Once in each process: tasks reach workers one by one.
+    from sordino.dsp.pitch import load_tracker
+    from sordino.models.session import Session
+    from sordino.speaker.encoders import load_encoder
+
+    content = Session(load_model(sources.content, "content"), "content.onnx")
+    return _Tools(content, load_encoder(sources.encoder), load_tracker(sources.tracker))
+
+
+def _place(folder: Path, utterance: Utterance) -> Path:
+    return folder / f"{hashlib.sha256(utterance.id.encode()).hexdigest()[:24]}.npy"
+
+
+def _vector_place(path: Path) -> Path:
+    return path.with_suffix(".vector.npy")
+
+
+def _save(path: Path, array: npt.NDArray[np.generic]) -> None:
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.save(file, array)
+    part.replace(path)

@@ -1,0 +1,252 @@
+"""A training run: prepare, launch, learn, validate, keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from lightning_fabric import Fabric
+
+from sordino.corpus.corpus import Corpus
+from sordino.errors import UsageError
+from sordino.models.bundle import Bundle
+from sordino.training.launch import Hardware, first_process, is_first, launch, started_by_launcher
+from sordino.training.loop import LoopSettings, run_loop, seed_step
+from sordino.training.networks.discriminators import Discriminators, DiscriminatorSettings
+from sordino.training.networks.encoder import settings_from
+from sordino.training.networks.generators import add_weight_norm
+from sordino.training.record import described, settle
+from sordino.training.speaker.validation import hold_out, thinned
+from sordino.training.vocoder.data import Crops
+from sordino.training.vocoder.finish import export_vocoder
+from sordino.training.vocoder.frames import Framed, make_frames
+from sordino.training.vocoder.models import FRAMES, Models, sources_of
+from sordino.training.vocoder.network import build_vocoder
+from sordino.training.vocoder.recipe import STEP, SpeakerSettings, VocoderRecipe
+from sordino.training.vocoder.task import VocoderTask
+from sordino.training.vocoder.validation import FIELDS, Validation
+
+_MOST_VALIDATION = 16
+_VALIDATION_ROWS = 200
+
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What all processes of a run need; it can be pickled.
+
+    Attributes:
+        recipe: what to do.
+        network: the recipe's, complete.
+        folder: of the run.
+        training: utterances to hear, with their frames.
+        vectors: their speaker vectors, shape (utterances, dimension).
+        validation: utterances of other speakers.
+        validation_vectors: theirs.
+        keep_every: steps between two checkpoints.
+        hardware: what may be used.
+        quiet: whether progress is not shown.
+    """
+
+    recipe: VocoderRecipe
+    network: dict[str, Any]
+    folder: Path
+    training: tuple[Framed, ...]
+    vectors: FloatArray
+    validation: tuple[Framed, ...]
+    validation_vectors: FloatArray
+    keep_every: int
+    hardware: Hardware
+    quiet: bool
+
+
+def train_vocoder(
+    recipe: VocoderRecipe,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    hardware: Hardware | None = None,
+    resume: bool = False,
+    keep_every: int = 1000,
+    jobs: int = 1,
+    licence: str = "not stated",
+    quiet: bool = False,
+) -> Bundle | None:
+    """Train a generator of speech; see `sordino train vocoder`.
+
+    Args:
+        recipe: what to do.
+        corpus: speech of at least a few speakers.
+        folder: of the run: frames, checkpoint, log, TensorBoard curves and sound.
+        hardware: devices and precision; None for one device.
+        resume: go on from the folder's checkpoint, with the same recipe, models and data.
+        keep_every: steps between two checkpoints.
+        jobs: processes that make frames.
+        licence: of the weights; it depends on the speech.
+        quiet: show no progress.
+
+    Returns:
+        The bundle, which is in the run's folder under the recipe's name; None in a process of a
+        launcher's that is not the first.
+
+    Raises:
+        UsageError: the recipe or the hardware will not do, the folder holds a run and `resume` is
+            not set, or one of another recipe or other data.
+        AudioError: a recording cannot be read.
+        OutputError: the loss is no number any more, or the bundle cannot be written.
+
+    Example:
+        >>> train_vocoder(recipe, corpus, Path("runs/hifigan"))  # doctest: +SKIP
+    """
+    hardware = hardware or Hardware()
+    models = Models.of(recipe)
+    _check(recipe, models, corpus, hardware)
+    begin = partial(settle, *_notes(recipe, models, corpus), folder, resume=resume)
+    ready = partial(
+        prepare,
+        recipe,
+        corpus,
+        folder,
+        keep_every=keep_every,
+        hardware=hardware,
+        jobs=jobs,
+        quiet=quiet,
+    )
+    curves = folder / "curves"
+    if started_by_launcher() or hardware.nodes > 1:
+        launch(hardware, curves, prepare_and_learn, begin, ready)
+    else:
+        begin()
+        launch(hardware, curves, learn, ready())
+    if not first_process():
+        return None
+    place = folder / recipe.name
+    return export_vocoder(recipe, corpus, folder, place, licence=licence, replace=True)
+
+
+def prepare(
+    recipe: VocoderRecipe,
+    corpus: Corpus,
+    folder: Path,
+    *,
+    keep_every: int,
+    hardware: Hardware,
+    jobs: int,
+    quiet: bool,
+) -> Prepared:
+    """Part the speakers and make all frames."""
+    seed = recipe.data.seed
+    training, validation = hold_out(corpus, recipe.data.validation, seed)
+    some = thinned(validation.utterances, _MOST_VALIDATION, seed)
+    sources = sources_of(recipe)
+    make = partial(make_frames, folder=folder / FRAMES, sources=sources, jobs=jobs, quiet=quiet)
+    framed, vectors = make(training.utterances)
+    held, held_vectors = make(some)
+    return Prepared(
+        recipe=recipe,
+        network=Models.of(recipe).network(recipe),
+        folder=folder,
+        training=tuple(framed),
+        vectors=vectors,
+        validation=tuple(held),
+        validation_vectors=held_vectors,
+        keep_every=keep_every,
+        hardware=hardware,
+        quiet=quiet,
+    )
+
+
+def prepare_and_learn(
+    fabric: Fabric, begin: Callable[[], None], ready: Callable[[], Prepared]
+) -> None:
+    """`learn` in processes that have no common parent: the first makes what the others find."""
+    with fabric.rank_zero_first():
+        if is_first(fabric):
+            begin()
+        prepared = ready()
+    learn(fabric, prepared)
+
+
+def learn(fabric: Fabric, prepared: Prepared) -> None:
+    """The loop, in each process."""
+    recipe = prepared.recipe
+    wanted = recipe.optimisation
+    seed_step(recipe.data.seed, 0, 0)
+    generator = add_weight_norm(build_vocoder(prepared.network))
+    judges = _discriminators(recipe) if recipe.adversarial else None
+    task = VocoderTask(fabric, recipe, generator, judges, len(prepared.training))
+    crops = Crops(
+        prepared.training, prepared.vectors, recipe.data, recipe.speaker, generator.inputs
+    )
+    validation = None
+    if is_first(fabric):
+        held = Crops(
+            prepared.validation,
+            prepared.validation_vectors,
+            recipe.data,
+            SpeakerSettings(),
+            generator.inputs,
+        )
+        validation = Validation(held, recipe.tracker, _VALIDATION_ROWS)
+
+    def after(number: int) -> dict[str, float]:
+        if validation is None or (number % recipe.validate_every and number != wanted.steps):
+            return {}
+        validation.show(task.best, fabric, number)
+        return validation.figures(task.best, fabric.device)
+
+    run_loop(
+        fabric,
+        LoopSettings(
+            name=recipe.name,
+            folder=prepared.folder,
+            steps=wanted.steps,
+            batch=wanted.batch,
+            seed=recipe.data.seed,
+            fields=(*task.fields, *FIELDS),
+            keep_every=prepared.keep_every,
+            hardware=prepared.hardware,
+            quiet=prepared.quiet,
+        ),
+        task.state(),
+        crops,
+        task.step,
+        after=after,
+    )
+
+
+def _check(recipe: VocoderRecipe, models: Models, corpus: Corpus, hardware: Hardware) -> None:
+    """Refuse at once what would fail after hours of preparation."""
+    from sordino.dsp.pitch import load_tracker
+
+    batch = recipe.optimisation.batch
+    if batch % hardware.processes:
+        raise UsageError(
+            f"a batch of {batch} cannot be shared by {hardware.processes} processes evenly; set"
+            " optimisation.batch"
+        )
+    hold_out(corpus, recipe.data.validation, recipe.data.seed)
+    load_tracker(recipe.tracker).track(np.zeros(STEP))
+    build_vocoder(models.network(recipe))
+    if recipe.adversarial:
+        _discriminators(recipe)
+
+
+def _discriminators(recipe: VocoderRecipe) -> Discriminators:
+    return Discriminators(settings_from(DiscriminatorSettings, recipe.discriminators))
+
+
+def _notes(
+    recipe: VocoderRecipe, models: Models, corpus: Corpus
+) -> tuple[dict[str, object], dict[str, object]]:
+    # Models are known by their names and digests, wherever they lie.
+    named = replace(recipe, content=models.content.name, encoder=models.encoder.name)
+    return asdict(named), described(
+        corpus, content=models.content.digest, encoder=models.encoder.digest
+    )

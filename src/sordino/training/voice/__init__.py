@@ -1,0 +1,1 @@
+"""Whole voices: units, content, vocoder and pool, one after the other."""

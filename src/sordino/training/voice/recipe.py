@@ -1,0 +1,112 @@
+"""What a recipe for a voice says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sordino.errors import UsageError
+from sordino.training.recipes import fill, read_recipe
+from sordino.training.voice.pool import PoolSettings
+
+Step = Literal["units", "content", "vocoder"]
+
+# As a bundle's name has to be; it is needed after the last step.
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+
+
+@dataclass(frozen=True)
+class VoiceRecipe:
+    """Everything that decides what comes out of all steps.
+
+    A step is a section with `recipe`, the name of one of the step's recipes or of a .toml file;
+    everything else in the section changes that recipe. With `model` instead, the name or folder of
+    one that is there already, nothing is trained in this step. What a step needs of the one before
+    is filled in.
+
+    Attributes:
+        name: of the voice.
+        encoder: name or folder of a speaker encoder.
+        tracker: of pitch.
+        summary: one line about it.
+        units: what the content network learns; empty where its content needs none.
+        content: what tells the generator what is said.
+        vocoder: the generator.
+        pool: see `PoolSettings`.
+
+    Raises:
+        UsageError: a section that is no step, or a name that a model cannot have.
+
+    Example:
+        >>> content = {"model": "soft"}
+        >>> recipe = VoiceRecipe("x", content=content, vocoder={"recipe": "hifigan"})
+        >>> recipe.encoder, recipe.pool.utterances
+        ('ecapa-small', 20)
+    """
+
+    name: str
+    encoder: str = "ecapa-small"
+    tracker: str = "yaapt"
+    summary: str = ""
+    units: dict[str, Any] = field(default_factory=dict)
+    content: dict[str, Any] = field(default_factory=dict)
+    vocoder: dict[str, Any] = field(default_factory=dict)
+    pool: PoolSettings = field(default_factory=PoolSettings)
+
+    def __post_init__(self) -> None:
+        if re.fullmatch(_NAME, self.name) is None:
+            raise UsageError(
+                f"recipe {self.name}: its name {self.name!r} has to be of letters, digits, '.',"
+                " '_' and '-'"
+            )
+        for step in ("units", "content", "vocoder"):
+            section: Mapping[str, Any] = getattr(self, step)
+            if not section and step == "units":
+                continue
+            if not any(isinstance(section.get(key), str) for key in ("model", "recipe")):
+                raise UsageError(
+                    f"recipe {self.name}: {step} names neither a recipe nor a model; set"
+                    f" {step}.recipe or {step}.model"
+                )
+
+    def model(self, step: Step) -> str:
+        """Name or folder of a step's model that is there already; empty if it is to be trained."""
+        return str(getattr(self, step).get("model", ""))
+
+    def values(self, step: Step) -> dict[str, Any]:
+        """The recipe of a step that is to be trained, with what the section changes.
+
+        Raises:
+            UsageError: there is no such recipe.
+        """
+        section = dict(getattr(self, step))
+        values = read_recipe(section.pop("recipe"), kind=step)
+        return merged(values, section)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> VoiceRecipe:
+        """A recipe from the dictionaries that `read_recipe` gives.
+
+        Raises:
+            UsageError: a setting is missing, unknown or out of range.
+        """
+        if "name" not in values:
+            raise UsageError("the recipe has no name")
+        return fill(cls, values)
+
+
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested dictionaries with some of their values changed.
+
+    Example:
+        >>> merged({"a": {"b": 1, "c": 2}}, {"a": {"b": 3}})
+        {'a': {'b': 3, 'c': 2}}
+    """
+    result = dict(values)
+    for key, value in changes.items():
+        old = result.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return result
