@@ -61,6 +61,15 @@ def run(
     return np.concatenate(list(system.transform(blocks, rate, given)), axis=1)
 
 
+@pytest.mark.parametrize(
+    ("mode", "settings"),
+    [("quantise", {"steps": 3.0, "jitter": 0.2}), ("flatten", {"drift": 0.5})],
+)
+def test_settings_of_the_prosody_reach_it(mode: str, settings: dict[str, float]) -> None:
+    told = neural(prosody=mode, **settings).parameters()
+    assert {name: told[name] for name in settings} == settings
+
+
 @pytest.fixture(scope="module")
 def whole() -> np.ndarray:
     return run(neural(window=60, duration=0.06), SIGNAL)

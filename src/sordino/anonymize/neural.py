@@ -75,7 +75,7 @@ class Neural(Anonymizer):
         turn: strategy orthogonal: "common" or "own".
         prosody: what becomes of the pitch: "copy", "keep", "normalise", "quantise" or "flatten",
             from the most to the least of the source's intonation.
-        step: prosody quantise: semitones from one step to the next.
+        steps: prosody quantise: semitones from one step to the next.
         jitter: prosody quantise: how far steps move, 0 to 1 of half a step.
         drift: prosody flatten: semitones by which the pitch drifts.
         duration: the most that sounds are shifted in time, in seconds, 0 to 0.5; 0.06 is natural.
@@ -117,7 +117,7 @@ class Neural(Anonymizer):
         spread: float | None = None,
         turn: str | None = None,
         prosody: str = "normalise",
-        step: float | None = None,
+        steps: float | None = None,
         jitter: float | None = None,
         drift: float | None = None,
         duration: float = 0.0,
@@ -146,7 +146,7 @@ class Neural(Anonymizer):
             "turn": turn,
         }
         self._strategy = make_strategy(strategy, **_set(self._given))
-        self._tuned = {"step": step, "jitter": jitter, "drift": drift}
+        self._tuned = {"steps": steps, "jitter": jitter, "drift": drift}
         self._prosody = make_prosody(prosody, lookahead=self._lookahead, **_set(self._tuned))
         self._place = voice
         self._voice = Voice.load(voice)
