@@ -61,6 +61,34 @@ def run(
     return np.concatenate(list(system.transform(blocks, rate, given)), axis=1)
 
 
+def odd_speech(kind: str, rate: int = 16000) -> np.ndarray:
+    """Two seconds of speech that is hard to take apart."""
+    rng, time = np.random.default_rng(1), np.arange(2 * rate) / rate
+    plain = speech(2.0, rate, seed=5)[:, 0]
+    if kind == "whispered":  # the envelope of speech on noise
+        envelope = np.convolve(np.abs(plain), np.ones(400) / 400, mode="same")
+        return envelope * rng.normal(size=time.size)
+    if kind == "noisy":  # 0 dB
+        return plain + plain.std() * rng.normal(size=time.size)
+    pitch = {
+        "creaky": 35 * 2 ** (0.5 * rng.normal(size=time.size).cumsum() / rate**0.5),
+        "sung": 440 * 2 ** (np.sin(2 * np.pi * 5.5 * time) / 24),
+        "child-like": 380 + 120 * np.sin(2 * np.pi * 1.1 * time),
+    }[kind]
+    tones = harmonic(np.repeat(pitch[80::160], 1), hop=160, sample_rate=rate)[0]
+    return 0.1 * tones * np.clip(np.sin(2 * np.pi * 1.7 * time), 0.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["whispered", "creaky", "sung", "child-like", "noisy"])
+@pytest.mark.parametrize("prosody", ["normalise", "quantise"])
+def test_odd_speech_comes_out_complete(kind: str, prosody: str) -> None:
+    signal = odd_speech(kind)
+    output = run(neural(prosody=prosody), signal)
+    assert output.shape == (1, signal.size)
+    assert np.isfinite(output).all()
+    assert output.std() > 1e-3
+
+
 @pytest.mark.parametrize(
     ("mode", "settings"),
     [("quantise", {"steps": 3.0, "jitter": 0.2}), ("flatten", {"drift": 0.5})],
