@@ -17,7 +17,7 @@ POOL = {
     "pitch_mean": np.log([200.0, 120.0, 150.0, 210.0]),
     "pitch_deviation": np.full(4, 0.2),
 }
-CONTENT = {"hop": 320, "channels": 5, "context": 4000}
+CONTENT = {"hop": 320, "channels": 5, "context": 4000, "architecture": "conv"}
 
 
 def part(path, kind, graph, **metadata):

@@ -22,6 +22,7 @@ examples:
   sordino train vocoder speech/manifest.csv -o runs/small --recipe istft-small --content small
   sordino train vocoder speech/manifest.csv -o runs/small --recipe istft-small --content small \\
     --resume
+  sordino train vocoder speech/manifest.csv -o runs/both --recipe istft-along
 """
 
 
@@ -31,13 +32,14 @@ def add_parser(models: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "vocoder",
         help="train a generator of speech",
         description="Train a generator that speaks what a content model hears, at a pitch, in the"
-        " voice of a speaker vector. DATA is a corpus in any layout that sordino reads.",
+        " voice of a speaker vector; the recipe istft-along trains a content model along. DATA is a"
+        " corpus in any layout that sordino reads.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_run_options(
         parser,
-        recipes="hifigan, istft, istft-small, two-stage",
+        recipes="hifigan, istft, istft-small, istft-along, two-stage",
         default="hifigan",
     )
     add_jobs_option(parser, "make content, pitch and speaker vectors")

@@ -20,10 +20,10 @@ from sordino.errors import UsageError
 
 _EPILOG = """\
 examples:
-  sordino train voice speech/manifest.csv -o runs/mine --recipe small
-  sordino train voice speech/manifest.csv -o runs/mine --recipe small --resume
+  sordino train voice speech/manifest.csv -o runs/mine --recipe sordino-small
+  sordino train voice speech/manifest.csv -o runs/mine --recipe sordino-small --resume
   sordino train voice LibriTTS/train-clean-100 -o runs/paper --pool LibriTTS/train-other-500
-  sordino anonymize recordings/ -o out --system neural --param voice=runs/mine/small
+  sordino anonymize recordings/ -o out --system neural --param voice=runs/mine/sordino-small
 """
 
 
@@ -41,7 +41,7 @@ def add_parser(models: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_run_options(
         parser,
         recipes="soft-f-ecapa, soft-s-ecapa, soft-xvector, units-f-ecapa, features-f-ecapa,"
-        " two-stage-xvector, small",
+        " two-stage-xvector, small, sordino-small",
         default="soft-f-ecapa",
     )
     pool = parser.add_argument_group("pool (default: the speakers of DATA)")

@@ -89,6 +89,10 @@ def test_graph_gives_what_the_network_gives(name, tmp_path, speech_like):
     described = bundle.metadata["content"]
     assert described["channels"] == content.channels
     assert described["context"] == content.context
+    assert (described["architecture"], described["output"]) == (
+        network["architecture"],
+        network["output"],
+    )
     assert (bundle.kind, bundle.metadata["sample_rate"]) == ("content", 16000)
     again = load_content(bundle)
     for key, value in content.state_dict().items():

@@ -191,7 +191,10 @@ class TestRun:
         known, (_, held) = load_units(units), hold_out(made, 0.3, 3)
         assert figures["valid_accuracy"] > 1.5 / known.count
         assert len(held) == 6
-        assert bundle.metadata["content"] == {"hop": 320, "channels": 12, "context": 1320}
+        assert (
+            bundle.metadata["content"].items()
+            >= {"hop": 320, "channels": 12, "context": 1320}.items()
+        )
 
     def test_a_whole_large_network_is_updated(self, made, units, hubert, tmp_path):
         network = {"architecture": "ssl", "output": "soft"}

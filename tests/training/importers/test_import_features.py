@@ -30,7 +30,8 @@ def test_a_layer(tmp_path, speech_root, layer):
     found = run(bundle, "content.onnx", wave=wave)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
     assert (states[1] - states[2]).abs().max() > 0.1
-    assert bundle.metadata["content"] == {"hop": 320, "channels": 128, "context": None}
+    about = {"hop": 320, "channels": 128, "context": None}
+    assert bundle.metadata["content"].items() >= about.items()
     assert "source" not in bundle.metadata["network"]["ssl"]
     assert ("layer 1" if layer else "the last layer") in bundle.card
 

@@ -40,6 +40,20 @@ def conv(output: str = "soft", **changes: object) -> ContentNetwork:
     return build(architecture="conv", output=output, sizes=sizes, **units, **changes)
 
 
+def test_frames_without_a_change_are_the_same_bit_by_bit():
+    network = conv("bottleneck")
+    frames, wave = network.frames, noise(6400, batch=2)
+    with torch.inference_mode():
+        plain = network(wave)
+        bank = frames.filterbank.mel.expand(2, -1, -1)
+        assert torch.equal(network.coded(frames(wave)), plain)
+        assert torch.equal(network.coded(frames(wave, bank, torch.ones(2, 20))), plain)
+        louder = network.coded(frames(wave, None, torch.full((2, 20), 8.0)))
+        tilted = network.coded(frames(wave, None, torch.linspace(0.1, 10, 20).expand(2, -1)))
+    # The level leaves next to no trace, a filter does.
+    assert (louder - plain).abs().mean() < 0.02 < (tilted - plain).abs().mean()
+
+
 def ssl(output: str = "soft", config: dict[str, object] | None = None, **changes) -> ContentNetwork:
     pytest.importorskip("transformers", reason="needs the extra ssl")
     units = {"units": 7} if output in {"soft", "units"} else {}

@@ -9,7 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from sordino.training.networks.filterbank import Filterbank, FilterbankSettings, mel_weights
+from sordino.training.networks.filterbank import (
+    Filterbank,
+    FilterbankSettings,
+    mel_weights,
+    stretched_weights,
+)
 from tests.training.resemblyzer_by_hand import power, slaney_weights
 from tests.training.speechbrain_models import speechbrain
 from tests.training.waves import RATE, speech
@@ -102,6 +107,44 @@ def test_number_of_frames(samples):
         80,
         1 + samples // 160,
     )
+
+
+@pytest.mark.parametrize("factor", [0.78, 0.95, 1.1, 1.28])
+def test_stretched_weights_hear_a_stretched_spectrum(factor):
+    found = stretched_weights(FilterbankSettings(bands=64), factor)
+    # The same by hand: where each bin is read from, then triangles over what is read there.
+    power = np.random.default_rng(0).random(201)
+    stretched = np.zeros(201)
+    for index in range(201):
+        heard = 40.0 * index
+        knee = 6400 * min(1, 1 / factor)
+        source = heard / factor
+        if source > knee:
+            share = (heard - knee * factor) / (8000 - knee * factor)
+            source = knee + share * (8000 - knee)
+        low = min(int(source / 40), 199)
+        part = source / 40 - low
+        stretched[index] = (1 - part) * power[low] + part * power[low + 1]
+    np.testing.assert_allclose(found @ power, htk_weights(64) @ stretched, atol=1e-9)
+    # A band that stays silent would tell the factor.
+    assert (found.sum(axis=1) > 0.3 * htk_weights(64).sum(axis=1)).all()
+
+
+def test_a_tone_is_heard_where_the_stretch_puts_it():
+    settings = FilterbankSettings(bands=40, compression="none")
+    time = torch.arange(RATE) / RATE
+    banks = torch.stack(
+        [torch.from_numpy(stretched_weights(settings, f)).float() for f in (0.8, 1.0, 1.25)]
+    )
+    tones = {hertz: torch.sin(2 * torch.pi * hertz * time) for hertz in (800, 1000, 1250)}
+    bank = Filterbank(settings)
+    with torch.inference_mode():
+        heard = bank(tones[1000].expand(3, -1), banks).mean(dim=2).argmax(dim=1)
+        plain = bank(torch.stack(list(tones.values()))).mean(dim=2).argmax(dim=1)
+        own = bank(tones[1000][None])
+        assert torch.equal(bank(tones[1000][None], bank.mel), own)
+    assert torch.equal(heard, plain)
+    assert heard.unique().numel() == 3
 
 
 def test_nothing_of_it_is_kept_with_the_weights():

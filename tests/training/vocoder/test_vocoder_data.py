@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from sordino.errors import AudioError, UsageError
 from sordino.models.find import load_model
 from sordino.models.session import Session
 from sordino.speaker.encoders import load_encoder
+from sordino.training.features.base import load_features
 from sordino.training.vocoder.data import Crops, crop
 from sordino.training.vocoder.frames import (
     Sources,
@@ -28,12 +30,14 @@ from sordino.training.vocoder.frames import (
     content_of,
     f0_of,
     make_frames,
+    standard_of,
     training_wave,
     wave_of,
 )
 from sordino.training.vocoder.recipe import DataSettings, SpeakerSettings
 from tests.helpers import voice
 from tests.talkers import talkers
+from tests.training.tiny_hubert import save_hubert
 from tests.training.vocoder.toys import CHANNELS, toy_content
 
 RATE = 16000
@@ -115,6 +119,28 @@ class TestFrames:
             quiet=True,
         )
         assert content_of(known[0].read(2, 3)).shape == (6, CHANNELS)
+
+    def test_without_content_hold_none(self, corpus, framed, sources, tmp_path):
+        some = corpus.utterances[:1]
+        known, _ = make_frames(some, tmp_path, replace(sources, content=""), 1, quiet=True)
+        rows = known[0].read()
+        assert content_of(rows).shape == (len(rows), 0)
+        assert np.array_equal(wave_of(rows), wave_of(framed[0][0].read()))
+
+    def test_a_teachers_features_take_the_place_of_content(self, corpus, sources, tmp_path):
+        pytest.importorskip("transformers", reason="needs the extra ssl")
+        hubert = save_hubert(tmp_path / "hubert")
+        features = {"source": "ssl", "ssl": {"source": str(hubert)}, "layer": 1}
+        chosen = replace(sources, content="", features=json.dumps(features), device="cpu")
+        known, _ = make_frames(corpus.utterances[:4], tmp_path / "frames", chosen, 1, quiet=True)
+        teacher = load_features(features, device="cpu")
+        rows = [content_of(each.read()) for each in known]
+        wave = training_wave(corpus.utterances[0].read(), sources.longest)
+        assert np.allclose(rows[0], teacher.features(wave), atol=2e-3)
+        standard = standard_of(known)
+        every = np.concatenate([each[::10] for each in rows]).astype(np.float64)
+        assert np.allclose(standard.mean, every.mean(axis=0), atol=1e-4)
+        assert np.allclose(standard.deviation, every.std(axis=0) + 1e-3, atol=1e-4)
 
     def test_processes_make_the_same(self, corpus, framed, sources, tmp_path):
         found, vectors = make_frames(corpus.utterances[:3], tmp_path, sources, 2, quiet=True)
@@ -199,6 +225,21 @@ class TestCrops:
         some = Crops(*framed, DataSettings(segment=3200), SpeakerSettings(), ())
         assert some[0].harmonic.shape == some[0].noise.shape == (0,)
         assert some[0].wave.shape == (3200,)
+
+    def test_mixed_vectors_are_the_mean_or_the_own(self, framed):
+        known, vectors = framed
+        some = crops(framed, SpeakerSettings(of="mixed"))
+        found = []
+        for number in range(30):
+            item = some[number]
+            own = [i for i, each in enumerate(known) if each.utterance.speaker == f"v{item.who}"]
+            where = next(i for i in own if item.wave.numpy() in _Windows(wave_of(known[i].read())))
+            mean = vectors[own].mean(axis=0)
+            wanted = np.stack([vectors[where], mean / np.linalg.norm(mean)])
+            near = np.abs(wanted - item.speaker.numpy()).max(axis=1) < 1e-6
+            assert near.sum() == 1
+            found.append(int(near.argmax()))
+        assert 8 < sum(found) < 22
 
     @pytest.mark.parametrize("of", ["utterance", "another", "speaker"])
     def test_vector_is_the_one_asked_for(self, of, framed):

@@ -10,8 +10,10 @@ from sordino.errors import UsageError
 from sordino.training.networks.discriminators import DiscriminatorSettings
 from sordino.training.networks.encoder import settings_from
 from sordino.training.recipes import read_recipe, recipe_names
+from sordino.training.vocoder.along import build_listener
 from sordino.training.vocoder.network import build_vocoder, described_network
 from sordino.training.vocoder.recipe import VocoderRecipe
+from tests.training.tiny_hubert import CONFIG
 
 
 def recipe(name: str, *overrides: str) -> VocoderRecipe:
@@ -53,11 +55,13 @@ def test_hifigan_is_the_papers():
         ("data.segment=9000", "multiple of 320"),
         ("data.shortest_seconds=0.1", r"data\.shortest_seconds"),
         ("data.seed=-1", r"data\.seed"),
-        ('speaker.of="nobody"', "utterance, another, speaker"),
+        ('speaker.of="nobody"', "utterance, another, speaker, mixed"),
         ("speaker.noise=-1", r"speaker\.noise"),
         ("speaker.dropout=1", r"speaker\.dropout"),
         ("losses.mel=-1", r"losses\.mel"),
         ("losses.mel=0", "more than 0"),
+        ("losses.resolutions=[]", r"losses\.resolutions"),
+        ("losses.resolutions=[[512, 300, 240]]", r"losses\.resolutions"),
         ("losses.adversarial_from=0", r"losses\.adversarial_from"),
         ("optimisation.steps=0", r"optimisation\.steps"),
         ("optimisation.batch=0", r"optimisation\.batch"),
@@ -73,6 +77,51 @@ def test_hifigan_is_the_papers():
 def test_what_is_out_of_range_is_named(setting, told):
     with pytest.raises(UsageError, match=told):
         recipe("hifigan", setting)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ('content="soft"', "either content or along"),
+        ("along.network={}", "no along.network"),
+        ("losses.resolutions=[[16384, 300, 600]]", r"data\.segment"),
+        ("along.warp=1.5", r"along\.warp"),
+        ("along.equaliser_db=-1", r"along\.equaliser_db"),
+        ("along.level_db=-1", r"along\.level_db"),
+        ("along.hiss_db=[-50, -90]", r"along\.hiss_db"),
+        ("along.noise=-1", r"along\.noise"),
+        ("along.feature_weight=-1", r"along\.feature_weight"),
+        ("along.speaker_weight=-1", r"along\.speaker_weight"),
+        ("along.speaker_ramp=-1", r"along\.speaker_ramp"),
+        ("along.head=0", r"along\.head"),
+        ("along.adversary=0", r"along\.head and \.adversary"),
+        ("along.colour=1", "no setting 'colour'"),
+    ],
+)
+def test_what_cannot_learn_along_is_named(setting, told):
+    values = read_recipe("istft-along", kind="vocoder")
+    if setting == "along.network={}":
+        values["along"].pop("network")
+    else:
+        values = read_recipe("istft-along", [setting], "vocoder")
+    with pytest.raises(UsageError, match=told):
+        VocoderRecipe.from_values(values)
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        ({"architecture": "ssl", "output": "bottleneck"}, "conv"),
+        ({"architecture": "conv", "output": "units", "units": 5}, "no gradient"),
+        ({"architecture": "conv", "output": "bottleneck", "sizes": {"hop": 160}}, "160 samples"),
+    ],
+)
+def test_networks_that_cannot_learn_along(network, told):
+    if network["architecture"] == "ssl":
+        pytest.importorskip("transformers", reason="needs the extra ssl")
+        network = {**network, "ssl": {"config": CONFIG}}
+    with pytest.raises(UsageError, match=told):
+        build_listener(network)
 
 
 def test_no_discriminators_where_they_would_come_after_the_end():

@@ -44,6 +44,13 @@ NETWORKS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
+ALONG: Mapping[str, Any] = {
+    "architecture": "conv",
+    "output": "bottleneck",
+    "projection": 5,
+    "sizes": {"channels": 16, "early": 1, "blocks": 1, "bands": 20, "level": 10},
+}
+
 
 def toy_content(folder: Path, *, hop: int = 320) -> Bundle:
     """A content model: each frame is the samples of its hop times a matrix."""
@@ -93,3 +100,10 @@ def toy_recipe(content: Path | str, architecture: str = "istft", **sections: Any
             {**values.get(name, {}), **section} if isinstance(section, Mapping) else section
         )
     return VocoderRecipe.from_values(values)
+
+
+def along_recipe(**sections: Any) -> VocoderRecipe:
+    """The same with a tiny content network that learns along, and no discriminators."""
+    along = {"network": dict(ALONG), "head": 8, "adversary": 8, **sections.pop("along", {})}
+    losses = {"adversarial_from": 1000, **sections.pop("losses", {})}
+    return toy_recipe("", along=along, losses=losses, **sections)

@@ -21,9 +21,9 @@ def test_all_steps_of_those_of_the_package_are_there(name):
     found = recipe(name)
     assert found.name == name
     steps = Steps.of(found)
-    assert steps.content is not None
     assert steps.vocoder is not None
-    assert (steps.units is None) == (name == "features-f-ecapa")
+    assert (steps.content is None) == found.trains_along == (name == "sordino-small")
+    assert (steps.units is None) == (name in {"features-f-ecapa", "sordino-small"})
     assert (steps.vocoder.encoder, steps.vocoder.tracker) == (found.encoder, found.tracker)
 
 
@@ -74,6 +74,22 @@ def test_what_will_not_do_is_named(setting, told):
         changed[key] = {} if text == "{}" else {"steps": 1}
     with pytest.raises(UsageError, match=told):
         VoiceRecipe.from_values(changed)
+
+
+@pytest.mark.parametrize("section", ["content", "units"])
+def test_what_is_trained_along_is_no_step(section):
+    found = recipe("sordino-small", f'{section}.model="soft"')
+    with pytest.raises(UsageError, match="trains a content network along"):
+        Steps.of(found)
+
+
+def test_a_ready_vocoder_needs_its_content():
+    values = read_recipe("sordino-small", kind="voice")
+    values["vocoder"] = {"model": "mine"}
+    with pytest.raises(UsageError, match=r"content\.recipe or content\.model"):
+        VoiceRecipe.from_values(values)
+    values["content"] = {"model": "mine-content"}
+    assert Steps.of(VoiceRecipe.from_values(values)) == Steps(None, None, None)
 
 
 def test_a_steps_recipe_is_checked_before_anything_is_done():

@@ -31,7 +31,13 @@ from sordino.training.vocoder.models import trained_generator
 from sordino.training.vocoder.recipe import VocoderRecipe
 from sordino.training.voice.run import Steps, train_voice
 from tests.training.tiny_hubert import save_hubert
-from tests.training.voice.toy_voices import pool_speech, small_recipe, soft_recipe, speech
+from tests.training.voice.toy_voices import (
+    along_recipe,
+    pool_speech,
+    small_recipe,
+    soft_recipe,
+    speech,
+)
 
 ROOT = Path(__file__).parents[3]
 CPU = Hardware("cpu", workers=0)
@@ -68,6 +74,20 @@ def small(hubert, speech_root, tmp_path_factory):
     """Another, of the small networks."""
     folder = tmp_path_factory.mktemp("runs") / "small"
     return folder, train(small_recipe(hubert), speech_root, folder)
+
+
+@pytest.fixture(scope="module")
+def along(hubert, speech_root, tmp_path_factory):
+    """One whose content network learned along with the generator."""
+    folder = tmp_path_factory.mktemp("runs") / "along"
+    return folder, train(along_recipe(hubert), speech_root, folder)
+
+
+def bundle_of(folder: Path, kind: str) -> Bundle:
+    """The part of a kind in a run's folder."""
+    found = [Bundle.load(path.parent) for path in folder.glob("*/*/model.json")]
+    (wanted,) = (bundle for bundle in found if bundle.kind == kind)
+    return wanted
 
 
 def column(folder: Path, name: str) -> np.ndarray:
@@ -175,25 +195,35 @@ class TestRun:
         with pytest.raises(UsageError, match="another content model"):
             train(recipe, speech_root, tmp_path)
 
+    def test_voice_whose_content_learned_along(self, along, hubert, speech_root):
+        folder, bundle = along
+        assert {path.name for path in folder.iterdir() if path.is_dir()} == {
+            "vocoder",
+            "pool",
+            "toy-along",
+        }
+        assert bundle.metadata["content"]["output"] == "bottleneck"
+        assert bundle.metadata["content_model"]["name"] == "istft-small-content"
+        again = train(along_recipe(hubert), speech_root, folder, resume=True)
+        assert again.digest == bundle.digest
+
     def test_several_machines_go_step_by_step(self, hubert, speech_root, tmp_path):
         with pytest.raises(UsageError, match="one by one"):
             train(soft_recipe(hubert), speech_root, tmp_path, hardware=Hardware(nodes=2))
 
 
 class TestVoice:
-    @pytest.mark.parametrize("which", ["whole", "small"])
+    @pytest.mark.parametrize("which", ["whole", "small", "along"])
     def test_onnx_gives_what_torch_gives_on_real_speech(self, which, request, speech_root):
         folder, bundle = request.getfixturevalue(which)
         wave = training_wave(speech(speech_root).utterances[0].read(), SAMPLES)
         (found,) = Session(bundle, "content.onnx").run({"wave": wave[None]}, ["content"])
-        (place,) = (path.parent for path in (folder / "content").glob("*/model.json"))
         with torch.inference_mode():
-            content = load_content(Bundle.load(place))(torch.from_numpy(wave[None]))
+            content = load_content(bundle_of(folder, "content"))(torch.from_numpy(wave[None]))
         assert found.shape == (1, SAMPLES // 320, bundle.metadata["content"]["channels"])
         assert np.abs(found - content.numpy()).max() < 1e-3
 
-        (place,) = (path.parent for path in (folder / "vocoder").glob("*/model.json"))
-        vocoder = Bundle.load(place)
+        vocoder = bundle_of(folder, "vocoder")
         values = {"name": "x", "network": {}, "optimisation": {}}
         average = vocoder.metadata["network"]["architecture"] == "istft"
         values["optimisation"] = {"average": 0.999 if average else 0.0}
@@ -242,7 +272,7 @@ class TestVoice:
         assert pool["pitch_mean"][women].mean() > pool["pitch_mean"][~women].mean() + 0.2
         assert ((pool["pitch_deviation"] > 0.02) & (pool["pitch_deviation"] < 0.8)).all()
 
-    @pytest.mark.parametrize("which", ["whole", "small"])
+    @pytest.mark.parametrize("which", ["whole", "small", "along"])
     def test_anonymizes_by_command(self, which, request, speech_root, tmp_path, capsys):
         bundle = request.getfixturevalue(which)[1]
         source = speech(speech_root).utterances[0].path

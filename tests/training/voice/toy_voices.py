@@ -9,7 +9,7 @@ from typing import Any
 from sordino.corpus.corpus import Corpus
 from sordino.corpus.layouts.detect import read_corpus
 from sordino.training.voice.recipe import VoiceRecipe
-from tests.training.vocoder.toys import NETWORKS
+from tests.training.vocoder.toys import ALONG, NETWORKS
 
 SHORT: Mapping[str, Any] = {
     "rooms": 0,
@@ -85,6 +85,17 @@ def small_recipe(hubert: Path) -> VoiceRecipe:
             "vocoder": vocoder("istft-small", "istft"),
             "pool": {"utterances": 1},
         }
+    )
+
+
+def along_recipe(hubert: Path) -> VoiceRecipe:
+    """The content network learns along with the generator, as in sordino-small."""
+    step = vocoder("istft-small", "istft")
+    features = {"source": "ssl", "ssl": {"source": str(hubert)}, "layer": 1}
+    step["along"] = {"network": dict(ALONG), "features": features, "head": 8, "adversary": 8}
+    step["losses"] = {"adversarial_from": 1000}
+    return VoiceRecipe.from_values(
+        {"name": "toy-along", "tracker": "swift", "vocoder": step, "pool": {"utterances": 1}}
     )
 
 

@@ -55,6 +55,8 @@ def write_content(
             "hop": content.hop,
             "channels": content.channels,
             "context": content.context,
+            "architecture": network.get("architecture"),
+            "output": network.get("output"),
         },
         "network": self_contained(network, content),
         **metadata,

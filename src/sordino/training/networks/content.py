@@ -76,7 +76,11 @@ class ContentNetwork(nn.Module):
 
     def forward(self, wave: Tensor) -> Tensor:
         """The content of a batch of waveforms of one length."""
-        content: Tensor = self.head(self.projected(wave))
+        return self.coded(self.frames(wave))
+
+    def coded(self, frames: Tensor) -> Tensor:
+        """What the content is, of what `frames` gives."""
+        content: Tensor = self.head(self.projection(frames))
         return normalised(content) if self._whole_norm else content
 
     def projected(self, wave: Tensor) -> Tensor:

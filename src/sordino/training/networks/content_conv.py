@@ -104,10 +104,21 @@ class ConvFrames(nn.Module):
         self.blocks = nn.Sequential(*(_Block(sizes) for _ in range(sizes.blocks)))
         self.last_norm = nn.LayerNorm(sizes.channels)
 
-    def forward(self, wave: Tensor) -> Tensor:
-        """Frames of a batch of waveforms of one length."""
+    def forward(
+        self, wave: Tensor, weights: Tensor | None = None, gains: Tensor | None = None
+    ) -> Tensor:
+        """Frames of a batch of waveforms of one length.
+
+        Args:
+            wave: shape (batch, samples).
+            weights: of the filterbank, in training on changed voices; see `Filterbank.forward`.
+            gains: factors on the bands' energies, shape (batch, bands); the same.
+        """
         with torch.autocast(wave.device.type, enabled=False):
-            bands = _logarithm(self.filterbank(wave), self._level)
+            energies = self.filterbank(wave, weights)
+            if gains is not None:
+                energies = energies * gains.unsqueeze(2)
+            bands = _logarithm(energies, self._level)
         frames = self.early(self.first_norm(self.first(bands.transpose(1, 2))))
         joined = self.join(frames.transpose(1, 2)).transpose(1, 2)
         content: Tensor = self.last_norm(self.blocks(joined))

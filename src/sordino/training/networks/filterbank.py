@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 FloatArray = npt.NDArray[np.float64]
 
+_KNEE = 0.8
+
 
 @dataclass(frozen=True)
 class FilterbankSettings:
@@ -70,17 +72,23 @@ class Filterbank(nn.Module):
             "mel", torch.from_numpy(mel_weights(settings)).float(), persistent=False
         )
 
-    def forward(self, wave: Tensor) -> Tensor:
-        """Filterbank frames of a batch of waveforms, in 32 bits whatever the precision around."""
-        with torch.autocast(wave.device.type, enabled=False):
-            return self._frames(wave.float())
+    def forward(self, wave: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Filterbank frames of a batch of waveforms, in 32 bits whatever the precision around.
 
-    def _frames(self, wave: Tensor) -> Tensor:
+        Args:
+            wave: shape (batch, samples).
+            weights: of the bins, in the place of the mel bands': shape (bands, bins), or (batch,
+                bands, bins) for others in each item; see `stretched_weights`.
+        """
+        with torch.autocast(wave.device.type, enabled=False):
+            return self._frames(wave.float(), self.mel if weights is None else weights)
+
+    def _frames(self, wave: Tensor, weights: Tensor) -> Tensor:
         half = self.settings.window // 2
         padded = nn.functional.pad(wave.unsqueeze(1), (half, half))
         spectrum = nn.functional.conv1d(padded, self.basis, stride=self.settings.hop)
         real, imaginary = spectrum.chunk(2, dim=1)
-        energies = torch.matmul(self.mel, real.square() + imaginary.square())
+        energies = torch.matmul(weights, real.square() + imaginary.square())
         if self.settings.compression == "none":
             return energies
         if self.settings.compression == "log":
@@ -114,6 +122,41 @@ def mel_weights(settings: FilterbankSettings) -> FloatArray:
     distance = bins - edges[1:-1, None]
     triangles = np.minimum(1 + distance / below[:, None], 1 - distance / above[:, None])
     return np.asarray(np.maximum(triangles, 0) * height[:, None])
+
+
+def stretched_weights(settings: FilterbankSettings, factor: float) -> FloatArray:
+    """Weights by which a bank hears a spectrum as if it were stretched over frequency.
+
+    What lies at f is heard at f * factor. Above a knee, whose higher side is at four fifths of half
+    the sample rate, the rest is fitted in, so that no band stays empty; powers between bins are
+    interpolated.
+
+    Args:
+        settings: of the bank.
+        factor: above 1 as of a shorter vocal tract, below 1 as of a longer one.
+
+    Returns:
+        Shape (bands, window // 2 + 1), as of `mel_weights`.
+
+    Example:
+        >>> settings = FilterbankSettings(bands=40)
+        >>> np.allclose(stretched_weights(settings, 1.0), mel_weights(settings))
+        True
+
+    Source: piecewise linear warping as in L. Lee and R. C. Rose, "Speaker normalization using
+    efficient frequency warping procedures", ICASSP 1996.
+    """
+    nyquist = settings.sample_rate / 2
+    bins = np.linspace(0, nyquist, settings.window // 2 + 1)
+    knee = _KNEE * nyquist * min(1.0, 1 / factor)
+    places = np.interp(bins, [0, knee * factor, nyquist], [0, knee, nyquist]) / bins[1]
+    below = np.minimum(places.astype(int), bins.size - 2)
+    share = places - below
+    read = np.zeros((bins.size, bins.size))
+    rows = np.arange(bins.size)
+    read[rows, below] = 1 - share
+    read[rows, below + 1] = share
+    return np.asarray(mel_weights(settings) @ read)
 
 
 def _slaney_edges(nyquist: float, count: int) -> FloatArray:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from sordino.corpus.utterance import Utterance
+from sordino.training.networks.content import ContentNetwork
+from sordino.training.units.card import features_named
 from sordino.training.vocoder.recipe import VocoderRecipe
 
 _VECTORS = {
     "utterance": "of the utterance itself",
     "another": "of another utterance of the speaker",
     "speaker": "the mean of the speaker's utterances",
+    "mixed": "of the utterance itself or the mean of the speaker's",
 }
 _MEASURED = {
     "mel_distance": "log-mel distance {:.3f}",
@@ -43,8 +47,6 @@ def model_card(
         figures: of the last validation.
     """
     wanted, losses = recipe.optimisation, recipe.losses
-    corpora = Counter(utterance.corpus or "unnamed" for utterance in heard)
-    speakers = {utterance.speaker for utterance in heard}
     weights = {
         "mel": losses.mel,
         "spectral": losses.spectral,
@@ -61,8 +63,7 @@ def model_card(
         f"- **Generator:** {recipe.network.get('architecture')}",
         f"- **Told:** content by {content}, pitch by {recipe.tracker}, a vector of {encoder}"
         f" ({_VECTORS[recipe.speaker.of]})",
-        f"- **Heard:** {len(heard)} utterances of {len(speakers)} speakers: "
-        + ", ".join(f"{name} {count}" for name, count in sorted(corpora.items()))
+        f"- **Heard:** {_named(heard)}"
         + (f"; {left_out} too short or silent left out" if left_out else ""),
         f"- **Training:** {wanted.steps} steps of {wanted.batch} crops of"
         f" {recipe.data.segment / 16000:.2f} s",
@@ -82,3 +83,58 @@ def model_card(
         ),
     ]
     return "\n".join(lines) + "\n"
+
+
+def along_card(
+    recipe: VocoderRecipe,
+    content: ContentNetwork,
+    heard: Sequence[Utterance],
+    *,
+    name: str,
+    encoder: str,
+    licence: str,
+) -> str:
+    """A model card, in Markdown, of a content encoder that learned along with a generator.
+
+    Args:
+        recipe: what was done.
+        content: what came of it.
+        heard: utterances that training heard.
+        name: of the encoder.
+        encoder: name of the speaker encoder whose vectors the generator was told.
+        licence: of the weights.
+    """
+    wanted, chosen = recipe.optimisation, recipe.along
+    reach = "the whole recording"
+    if content.context is not None:
+        reach = f"its {content.hop / 16:g} ms and {content.context / 16:g} ms on each side"
+    teacher = "none"
+    if recipe.taught:
+        teacher = f"{features_named(chosen.features)}, weight {chosen.feature_weight:g}"
+    lines = [
+        f"# {name}",
+        "",
+        f"Content encoder: a code of {content.channels} values each {content.hop / 16:g} ms.",
+        "",
+        f"- **Licence of the weights:** {licence}",
+        f"- **A frame depends on:** {reach}",
+        f"- **Learned:** along with the generator {recipe.name}, which said speech again from this"
+        f" code, pitch by {recipe.tracker} and a vector of {encoder}",
+        f"- **Heard:** {_named(heard)}",
+        "- **In changed voices:** vocal tract by a factor of up to"
+        f" {math.exp(chosen.warp):.2f}, spectrum by {chosen.equaliser_db:g} dB, level by"
+        f" {chosen.level_db:g} dB, hiss at {chosen.hiss_db[0]:g} to {chosen.hiss_db[1]:g} dB",
+        f"- **Teacher:** {teacher}",
+        "- **Against the speaker in the code:** a network that tells the speakers, weight"
+        f" {chosen.speaker_weight:g}",
+        f"- **Training:** {wanted.steps} steps of {wanted.batch} crops of"
+        f" {recipe.data.segment / 16000:.2f} s",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _named(heard: Sequence[Utterance]) -> str:
+    corpora = Counter(utterance.corpus or "unnamed" for utterance in heard)
+    speakers = {utterance.speaker for utterance in heard}
+    listed = ", ".join(f"{name} {count}" for name, count in sorted(corpora.items()))
+    return f"{len(heard)} utterances of {len(speakers)} speakers: {listed}"

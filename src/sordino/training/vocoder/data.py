@@ -36,7 +36,8 @@ class Batch(NamedTuple):
 
     Attributes:
         wave: shape (batch, samples), what is to be said.
-        content: shape (batch, content frames, channels).
+        content: shape (batch, content frames, channels); a teacher's features where a content
+            network learns along, of no channels where it has no teacher.
         f0: shape (batch, samples / 160), Hz, 0 where unvoiced.
         speaker: shape (batch, dimension), unit vectors.
         harmonic: shape (batch, samples); no samples where the generator does not take it.
@@ -144,6 +145,8 @@ class Crops(Dataset[Batch]):
         wanted, who = self._speaker, int(self._who[index])
         if wanted.of == "speaker":
             vector = self._means[who]
+        elif wanted.of == "mixed":
+            vector = self._means[who] if generator.random() < 0.5 else self._vectors[index]
         elif wanted.of == "another":
             own = self._of_speaker[who]
             others = own[own != index] if own.size > 1 else own

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 from sordino.corpus.corpus import Corpus
+from sordino.corpus.utterance import Utterance
 from sordino.models.bundle import Bundle, write_bundle
+from sordino.training.content.export import write_content
 from sordino.training.generator_export import generator_graph
 from sordino.training.networks.generators.base import HOP
 from sordino.training.record import LOG
 from sordino.training.speaker.validation import hold_out
-from sordino.training.vocoder.card import model_card
+from sordino.training.vocoder.card import along_card, model_card
 from sordino.training.vocoder.frames import SAMPLE_RATE, content_facts, make_frames
-from sordino.training.vocoder.models import FRAMES, Models, sources_of, trained_generator
+from sordino.training.vocoder.models import (
+    FRAMES,
+    Models,
+    sources_of,
+    trained_content,
+    trained_generator,
+)
 from sordino.training.vocoder.recipe import VocoderRecipe
 from sordino.training.vocoder.validation import FIELDS
 
@@ -31,6 +40,9 @@ def export_vocoder(
     replace: bool = False,
 ) -> Bundle:
     """Write the generator of a run as a bundle, with its card.
+
+    A content network that learned along is written before it, as a bundle beside it whose name ends
+    in "-content".
 
     Args:
         recipe: the run's.
@@ -52,10 +64,17 @@ def export_vocoder(
         training.utterances, run / FRAMES, sources_of(recipe), jobs=1, quiet=True
     )
     figures = last_figures(run)
+    heard = [known.utterance for known in framed]
+    content = models.content
+    if content is None:
+        place = destination.with_name(content_name(recipe))
+        content = _export_content(
+            recipe, heard, run, place, encoder=models.encoder.name, licence=licence, replace=replace
+        )
     card = model_card(
         recipe,
-        [known.utterance for known in framed],
-        content=models.content.name,
+        heard,
+        content=content.name,
         encoder=models.encoder.name,
         licence=licence,
         left_out=len(training) - len(framed),
@@ -72,8 +91,8 @@ def export_vocoder(
             "context": generator.context_frames,
             "architecture": recipe.network.get("architecture"),
         },
-        "content": content_facts(models.content),
-        "content_model": {"name": models.content.name, "digest": models.content.digest},
+        "content": content_facts(content),
+        "content_model": {"name": content.name, "digest": content.digest},
         "pitch": {"tracker": recipe.tracker},
         "speaker": {
             "dimension": models.encoder.integer("dimension"),
@@ -85,6 +104,34 @@ def export_vocoder(
     }
     files = {GRAPH: generator_graph(generator), "CARD.md": card.encode()}
     return write_bundle(destination, metadata, files, replace=replace)
+
+
+def content_name(recipe: VocoderRecipe) -> str:
+    """The name of the content model that learned along."""
+    return f"{recipe.name}-content"
+
+
+def _export_content(
+    recipe: VocoderRecipe,
+    heard: Sequence[Utterance],
+    run: Path,
+    place: Path,
+    *,
+    encoder: str,
+    licence: str,
+    replace: bool,
+) -> Bundle:
+    content = trained_content(recipe, run)
+    metadata = {
+        "name": content_name(recipe),
+        "summary": f"Content encoder that learned along with the generator {recipe.name}:"
+        f" {content.channels} values a frame.",
+        "licence": licence,
+    }
+    card = along_card(
+        recipe, content, heard, name=content_name(recipe), encoder=encoder, licence=licence
+    )
+    return write_content(place, content, recipe.along.network, metadata, card, replace=replace)
 
 
 def last_figures(run: Path) -> dict[str, float]:

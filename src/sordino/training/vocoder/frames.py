@@ -8,7 +8,8 @@ or not there: making them can be cut short and gone on with.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +32,6 @@ from sordino.training.vocoder.recipe import STEP
 if TYPE_CHECKING:
     from sordino.dsp.pitch.base import Tracker
     from sordino.models.bundle import Bundle
-    from sordino.models.session import Session
     from sordino.speaker.encoders import OnnxEncoder
 
 FloatArray = npt.NDArray[np.float32]
@@ -42,6 +42,8 @@ PITCH_HOP = 160
 _FULL_SCALE = 32767
 _LARGEST_HALF = 65504.0
 _HIGHEST_PEAK = 0.999
+_STANDARD_UTTERANCES, _STANDARD_STRIDE = 500, 10
+_LEAST_DEVIATION = 1e-3
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,14 @@ class Sources:
     """Where frames come from; it can be pickled.
 
     Attributes:
-        content: name or folder of a content model.
+        content: name or folder of a content model; empty for none.
         encoder: name or folder of a speaker encoder.
         tracker: of pitch.
         shortest: in samples; shorter utterances are left out, and silent ones.
         longest: in samples; of longer ones only the beginning is heard.
+        features: what a teacher says instead of a content model: a description for
+            `load_features`, in JSON; empty for nothing.
+        device: that the teacher runs on; see `load_features`.
     """
 
     content: str
@@ -61,6 +66,21 @@ class Sources:
     tracker: str
     shortest: int
     longest: int
+    features: str = ""
+    device: str = "auto"
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Mean and standard deviation of a teacher's features.
+
+    Attributes:
+        mean: shape (dimension,).
+        deviation: shape (dimension,), above 0.
+    """
+
+    mean: FloatArray
+    deviation: FloatArray
 
 
 @dataclass(frozen=True)
@@ -117,7 +137,29 @@ def f0_of(rows: npt.NDArray[np.void]) -> FloatArray:
 def content_of(rows: npt.NDArray[np.void]) -> FloatArray:
     """The content of rows, shape (content frames, channels)."""
     content = rows["content"]
-    return np.asarray(content.reshape(-1, content.shape[-1]), dtype=np.float32)
+    shape = (content.shape[0] * content.shape[1], content.shape[2])
+    return np.asarray(content.reshape(shape), dtype=np.float32)
+
+
+def standard_of(framed: Sequence[Framed]) -> Standard:
+    """Mean and deviation of a teacher's features, over every tenth row of at most 500 utterances.
+
+    Args:
+        framed: utterances whose frames hold features in the place of content.
+    """
+    count = 0
+    sums: npt.NDArray[np.float64] | float = 0.0
+    squares: npt.NDArray[np.float64] | float = 0.0
+    for known in framed[:: max(1, len(framed) // _STANDARD_UTTERANCES)]:
+        features = content_of(known.read()[::_STANDARD_STRIDE]).astype(np.float64)
+        count += len(features)
+        sums = sums + features.sum(axis=0)
+        squares = squares + np.square(features).sum(axis=0)
+    mean = np.asarray(sums) / count
+    variance = np.maximum(np.asarray(squares) / count - mean**2, 0.0)
+    # A value that never changes teaches nothing, whatever it is divided by.
+    deviation = np.sqrt(variance) + _LEAST_DEVIATION
+    return Standard(mean.astype(np.float32), deviation.astype(np.float32))
 
 
 def training_wave(recording: Recording, longest: int) -> FloatArray:
@@ -244,24 +286,36 @@ def _make(task: tuple[Utterance, Path, Sources]) -> None:
 
 
 class _Tools:
-    """The models of `Sources`, opened."""
+    """The models of `Sources`, opened.
 
-    def __init__(self, content: Session, encoder: OnnxEncoder, tracker: Tracker) -> None:
+    Args:
+        content: waves to content frames, or to a teacher's features.
+        rows: see `row_type`.
+        encoder: of speakers.
+        tracker: of pitch.
+    """
+
+    def __init__(
+        self,
+        content: Callable[[FloatArray], FloatArray],
+        rows: np.dtype[np.void],
+        encoder: OnnxEncoder,
+        tracker: Tracker,
+    ) -> None:
         self._content = content
         self._encoder = encoder
         self._tracker = tracker
-        about = content_facts(content.bundle)
-        self._type = row_type(int(about["channels"] or 0), int(about["hop"] or 0))
+        self._type = rows
 
     def rows(self, wave: FloatArray) -> npt.NDArray[np.void]:
         rows = np.zeros(wave.size // STEP, self._type)
         if rows.size:
-            (content,) = self._content.run({"wave": wave[None]}, ["content"])
+            content = self._content(wave)
             f0 = self._tracker.track(wave)
             rows["wave"] = np.round(wave * _FULL_SCALE).reshape(-1, STEP)
             rows["f0"] = f0.reshape(rows["f0"].shape)
             # Features beyond half precision would become infinite.
-            halves = np.clip(content[0], -_LARGEST_HALF, _LARGEST_HALF)
+            halves = np.clip(content, -_LARGEST_HALF, _LARGEST_HALF)
             rows["content"] = halves.reshape(rows["content"].shape)
         return rows
 
@@ -274,11 +328,32 @@ class _Tools:
 def _opened(sources: Sources) -> _Tools:
     # Once in each process: tasks reach workers one by one.
     from sordino.dsp.pitch import load_tracker
-    from sordino.models.session import Session
     from sordino.speaker.encoders import load_encoder
 
-    content = Session(load_model(sources.content, "content"), "content.onnx")
-    return _Tools(content, load_encoder(sources.encoder), load_tracker(sources.tracker))
+    content, rows = _content_tool(sources)
+    return _Tools(content, rows, load_encoder(sources.encoder), load_tracker(sources.tracker))
+
+
+def _content_tool(
+    sources: Sources,
+) -> tuple[Callable[[FloatArray], FloatArray], np.dtype[np.void]]:
+    if sources.features:
+        from sordino.training.features.base import load_features
+
+        teacher = load_features(json.loads(sources.features), device=sources.device)
+        return teacher.features, row_type(teacher.dimension, STEP)
+    if not sources.content:
+        return lambda wave: np.zeros((wave.size // STEP, 0), np.float32), row_type(0, STEP)
+    from sordino.models.session import Session
+
+    session = Session(load_model(sources.content, "content"), "content.onnx")
+    about = content_facts(session.bundle)
+
+    def content(wave: FloatArray) -> FloatArray:
+        (found,) = session.run({"wave": wave[None]}, ["content"])
+        return np.asarray(found[0])
+
+    return content, row_type(int(about["channels"] or 0), int(about["hop"] or 0))
 
 
 def _place(folder: Path, utterance: Utterance) -> Path:

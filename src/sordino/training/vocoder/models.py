@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from sordino.models.bundle import Bundle
 from sordino.models.find import load_model
 from sordino.speaker.encoders import KIND as ENCODER_KIND
 from sordino.training.loop import kept_weights
+from sordino.training.networks.content import ContentNetwork
 from sordino.training.networks.generators import Generator, add_weight_norm, without_weight_norm
+from sordino.training.vocoder.along import build_listener
 from sordino.training.vocoder.frames import SAMPLE_RATE, Sources, content_facts
 from sordino.training.vocoder.network import build_vocoder, described_network
 from sordino.training.vocoder.recipe import VocoderRecipe
-from sordino.training.vocoder.task import GENERATOR
+from sordino.training.vocoder.task import AVERAGE_CONTENT, CONTENT, GENERATOR
 
 FRAMES = "frames"
 """The folder of a run that its frames are in."""
@@ -26,11 +29,11 @@ class Models:
     """The models that a vocoder is trained for, found and checked.
 
     Attributes:
-        content: of the kind "content".
+        content: of the kind "content"; None where a content network learns along.
         encoder: of the kind "speaker-encoder".
     """
 
-    content: Bundle
+    content: Bundle | None
     encoder: Bundle
 
     @classmethod
@@ -40,26 +43,41 @@ class Models:
         Raises:
             UsageError: it names none, or there is no such model.
         """
+        encoder = load_model(recipe.encoder, ENCODER_KIND)
+        if recipe.trains_along:
+            return cls(None, encoder)
         if not recipe.content:
             raise UsageError(
                 f"recipe {recipe.name}: names no content model; set content, or give --content"
             )
-        return cls(load_model(recipe.content, "content"), load_model(recipe.encoder, ENCODER_KIND))
+        return cls(load_model(recipe.content, "content"), encoder)
 
     def network(self, recipe: VocoderRecipe) -> dict[str, Any]:
         """The recipe's network, complete."""
         dimension = self.encoder.integer("dimension")
-        return described_network(recipe.network, content_facts(self.content), dimension)
+        if self.content is not None:
+            facts = content_facts(self.content)
+        else:
+            listener = build_listener(recipe.along.network)
+            facts = {"hop": listener.hop, "channels": listener.channels}
+        return described_network(recipe.network, facts, dimension)
 
 
-def sources_of(recipe: VocoderRecipe) -> Sources:
-    """Where a recipe's frames come from."""
+def sources_of(recipe: VocoderRecipe, device: str = "auto") -> Sources:
+    """Where a recipe's frames come from.
+
+    Args:
+        recipe: the run's.
+        device: that a teacher runs on; see `sordino.training.features.base.load_features`.
+    """
     return Sources(
         content=recipe.content,
         encoder=recipe.encoder,
         tracker=recipe.tracker,
         shortest=round(recipe.data.shortest_seconds * SAMPLE_RATE),
         longest=round(recipe.data.longest_seconds * SAMPLE_RATE),
+        features=json.dumps(recipe.along.features, sort_keys=True) if recipe.taught else "",
+        device=device,
     )
 
 
@@ -77,3 +95,18 @@ def trained_generator(recipe: VocoderRecipe, network: dict[str, Any], folder: Pa
     else:
         generator.load_state_dict(kept_weights(folder, "speaking", GENERATOR))
     return without_weight_norm(generator)
+
+
+def trained_content(recipe: VocoderRecipe, folder: Path) -> ContentNetwork:
+    """The content network that learned along, of a run's newest checkpoint, in evaluation mode.
+
+    Args:
+        recipe: the run's.
+        folder: of the run.
+    """
+    content = build_listener(recipe.along.network)
+    if recipe.optimisation.average:
+        content.load_state_dict(kept_weights(folder, AVERAGE_CONTENT))
+    else:
+        content.load_state_dict(kept_weights(folder, "speaking", CONTENT))
+    return content.eval()

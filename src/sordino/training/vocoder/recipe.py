@@ -13,7 +13,7 @@ from sordino.training.recipes import fill
 STEP = 320
 """Samples that crops are aligned to: a content frame, two pitch frames."""
 
-SPEAKER_VECTORS = ("utterance", "another", "speaker")
+SPEAKER_VECTORS = ("utterance", "another", "speaker", "mixed")
 SCHEDULES = ("epochs", "cosine")
 
 # As a bundle's name has to be; it is needed after the last step.
@@ -45,7 +45,8 @@ class SpeakerSettings:
 
     Attributes:
         of: "utterance": of the utterance itself; "another": of another utterance of the speaker,
-            drawn anew for each crop; "speaker": the mean of all of the speaker's.
+            drawn anew for each crop; "speaker": the mean of all of the speaker's; "mixed": that
+            mean for one half of the crops, the utterance's own for the other.
         noise: length of a random vector that is added, beside the vector's length of 1.
         dropout: share of the vector's numbers that are set to zero.
     """
@@ -69,6 +70,8 @@ class LossSettings:
         features: mean absolute difference inside the discriminators.
         adversarial_from: step from which there are discriminators; before it the generator learns
             from spectra alone.
+        resolutions: of the spectral distance: length of the Fourier transform, hop and window in
+            samples.
     """
 
     mel: float = 45.0
@@ -78,6 +81,50 @@ class LossSettings:
     adversarial: float = 1.0
     features: float = 2.0
     adversarial_from: int = 1
+    resolutions: tuple[tuple[int, int, int], ...] = (
+        (512, 50, 240),
+        (1024, 120, 600),
+        (2048, 240, 1200),
+    )
+
+
+@dataclass(frozen=True)
+class AlongSettings:
+    """A content network that learns along with the generator; none where `network` is empty.
+
+    It hears speech in changed voices, and its code is to say what the generator needs beside the
+    speaker vector and the pitch.
+
+    Attributes:
+        network: see `sordino.training.networks.content.build_content`; of the architecture "conv".
+        features: of a teacher, see `sordino.training.features.base.load_features`; empty for none.
+        warp: the vocal tract's length is changed by a factor whose natural logarithm is at most
+            so far from 0.
+        equaliser_db: standard deviation of a smooth random filter's gain.
+        level_db: standard deviation of the level.
+        hiss_db: lowest and highest level of white noise that is added, against full scale.
+        noise: standard deviation of normal noise on the code that the generator is told.
+        feature_weight: factor on the mean squared difference to the teacher's features, whose
+            variance is 1.
+        speaker_weight: factor on the cross-entropy of a network that tells the speakers from the
+            code, which the content network makes large.
+        speaker_ramp: steps until that weight is reached.
+        head: channels inside what guesses the features.
+        adversary: channels inside what tells the speakers.
+    """
+
+    network: dict[str, Any] = field(default_factory=dict)
+    features: dict[str, Any] = field(default_factory=dict)
+    warp: float = 0.25
+    equaliser_db: float = 3.0
+    level_db: float = 4.0
+    hiss_db: tuple[float, float] = (-90.0, -50.0)
+    noise: float = 0.05
+    feature_weight: float = 0.3
+    speaker_weight: float = 0.1
+    speaker_ramp: int = 500
+    head: int = 512
+    adversary: int = 128
 
 
 @dataclass(frozen=True)
@@ -119,7 +166,7 @@ class VocoderRecipe:
         name: of the vocoder.
         network: of the generator, without what follows from the content and the encoder; see
             `sordino.training.networks.generators.build_generator`.
-        content: name or folder of a content model.
+        content: name or folder of a content model; empty where one learns along.
         encoder: name or folder of a speaker encoder.
         tracker: of pitch; see `sordino.dsp.pitch.load_tracker`.
         summary: one line about it.
@@ -128,6 +175,7 @@ class VocoderRecipe:
         speaker: see `SpeakerSettings`.
         losses: see `LossSettings`.
         optimisation: see `OptimisationSettings`.
+        along: see `AlongSettings`.
         validate_every: steps between two validations.
 
     Raises:
@@ -150,6 +198,7 @@ class VocoderRecipe:
     speaker: SpeakerSettings = field(default_factory=SpeakerSettings)
     losses: LossSettings = field(default_factory=LossSettings)
     optimisation: OptimisationSettings = field(default_factory=OptimisationSettings)
+    along: AlongSettings = field(default_factory=AlongSettings)
     validate_every: int = 5000
 
     def __post_init__(self) -> None:
@@ -161,6 +210,7 @@ class VocoderRecipe:
             *self._of_data(),
             *self._of_losses(),
             *self._of_optimisation(),
+            *self._of_along(),
             (self.validate_every >= 1, "validate_every is 1 or more"),
         ):
             if not right:
@@ -189,6 +239,17 @@ class VocoderRecipe:
             yield getattr(losses, name) >= 0, f"losses.{name} is 0 or more"
         yield losses.mel + losses.spectral > 0, "losses.mel or losses.spectral is more than 0"
         yield losses.adversarial_from >= 1, "losses.adversarial_from is 1 or more"
+        yield (
+            bool(losses.resolutions)
+            and all(0 < hop <= window <= fft for fft, hop, window in losses.resolutions),
+            "losses.resolutions are lists of an FFT, a hop and a window, which is longer than the"
+            " hop and no longer than the FFT",
+        )
+        longest = max((fft for fft, _, _ in losses.resolutions), default=0)
+        yield (
+            not losses.spectral or longest <= self.data.segment,
+            "losses.resolutions are no longer than data.segment",
+        )
 
     def _of_optimisation(self) -> Iterator[tuple[bool, str]]:
         wanted = self.optimisation
@@ -205,6 +266,30 @@ class VocoderRecipe:
         yield wanted.warmup >= 0, "optimisation.warmup is 0 or more"
         yield wanted.longest_gradient > 0, "optimisation.longest_gradient is more than 0"
         yield 0 <= wanted.average < 1, "optimisation.average is 0 or more, and less than 1"
+
+    def _of_along(self) -> Iterator[tuple[bool, str]]:
+        chosen = self.along
+        yield not (self.content and chosen.network), "either content or along.network is set"
+        yield (
+            bool(chosen.network) or chosen == AlongSettings(),
+            "along has settings, but no along.network",
+        )
+        yield 0 <= chosen.warp <= 1, "along.warp lies between 0 and 1"
+        for name in ("equaliser_db", "level_db", "noise", "feature_weight", "speaker_weight"):
+            yield getattr(chosen, name) >= 0, f"along.{name} is 0 or more"
+        yield chosen.hiss_db[0] <= chosen.hiss_db[1], "along.hiss_db are low and high"
+        yield chosen.speaker_ramp >= 0, "along.speaker_ramp is 0 or more"
+        yield min(chosen.head, chosen.adversary) >= 1, "along.head and .adversary are 1 or more"
+
+    @property
+    def trains_along(self) -> bool:
+        """Whether a content network learns along with the generator."""
+        return bool(self.along.network)
+
+    @property
+    def taught(self) -> bool:
+        """Whether it learns from a teacher's features, too."""
+        return self.trains_along and bool(self.along.features) and self.along.feature_weight > 0
 
     @property
     def adversarial(self) -> bool:

@@ -22,9 +22,10 @@ from sordino.training.networks.encoder import settings_from
 from sordino.training.networks.generators import add_weight_norm
 from sordino.training.record import described, settle
 from sordino.training.speaker.validation import hold_out, thinned
+from sordino.training.vocoder.along import Along, build_listener
 from sordino.training.vocoder.data import Crops
 from sordino.training.vocoder.finish import export_vocoder
-from sordino.training.vocoder.frames import Framed, make_frames
+from sordino.training.vocoder.frames import Framed, Standard, make_frames, standard_of
 from sordino.training.vocoder.models import FRAMES, Models, sources_of
 from sordino.training.vocoder.network import build_vocoder
 from sordino.training.vocoder.recipe import STEP, SpeakerSettings, VocoderRecipe
@@ -49,6 +50,7 @@ class Prepared:
         vectors: their speaker vectors, shape (utterances, dimension).
         validation: utterances of other speakers.
         validation_vectors: theirs.
+        standard: of the teacher's features; None without a teacher.
         keep_every: steps between two checkpoints.
         hardware: what may be used.
         quiet: whether progress is not shown.
@@ -61,6 +63,7 @@ class Prepared:
     vectors: FloatArray
     validation: tuple[Framed, ...]
     validation_vectors: FloatArray
+    standard: Standard | None
     keep_every: int
     hardware: Hardware
     quiet: bool
@@ -107,7 +110,8 @@ def train_vocoder(
     hardware = hardware or Hardware()
     models = Models.of(recipe)
     _check(recipe, models, corpus, hardware)
-    begin = partial(settle, *_notes(recipe, models, corpus), folder, resume=resume)
+    notes = _notes(recipe, models, corpus, _teacher(recipe, hardware))
+    begin = partial(settle, *notes, folder, resume=resume)
     ready = partial(
         prepare,
         recipe,
@@ -144,7 +148,7 @@ def prepare(
     seed = recipe.data.seed
     training, validation = hold_out(corpus, recipe.data.validation, seed)
     some = thinned(validation.utterances, _MOST_VALIDATION, seed)
-    sources = sources_of(recipe)
+    sources = sources_of(recipe, _device(hardware))
     make = partial(make_frames, folder=folder / FRAMES, sources=sources, jobs=jobs, quiet=quiet)
     framed, vectors = make(training.utterances)
     held, held_vectors = make(some)
@@ -156,6 +160,7 @@ def prepare(
         vectors=vectors,
         validation=tuple(held),
         validation_vectors=held_vectors,
+        standard=standard_of(framed) if recipe.taught else None,
         keep_every=keep_every,
         hardware=hardware,
         quiet=quiet,
@@ -180,10 +185,14 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     seed_step(recipe.data.seed, 0, 0)
     generator = add_weight_norm(build_vocoder(prepared.network))
     judges = _discriminators(recipe) if recipe.adversarial else None
-    task = VocoderTask(fabric, recipe, generator, judges, len(prepared.training))
     crops = Crops(
         prepared.training, prepared.vectors, recipe.data, recipe.speaker, generator.inputs
     )
+    along = None
+    if recipe.trains_along:
+        listener = build_listener(recipe.along.network)
+        along = Along(recipe.along, listener, crops.speakers, prepared.standard)
+    task = VocoderTask(fabric, recipe, generator, judges, len(prepared.training), along=along)
     validation = None
     if is_first(fabric):
         held = Crops(
@@ -198,8 +207,8 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     def after(number: int) -> dict[str, float]:
         if validation is None or (number % recipe.validate_every and number != wanted.steps):
             return {}
-        validation.show(task.best, fabric, number)
-        return validation.figures(task.best, fabric.device)
+        validation.show(task.best, fabric, number, task.best_content)
+        return validation.figures(task.best, fabric.device, task.best_content)
 
     run_loop(
         fabric,
@@ -242,11 +251,28 @@ def _discriminators(recipe: VocoderRecipe) -> Discriminators:
     return Discriminators(settings_from(DiscriminatorSettings, recipe.discriminators))
 
 
+def _teacher(recipe: VocoderRecipe, hardware: Hardware) -> str | None:
+    """The key of the teacher's features; opening it tells before all else whether it is there."""
+    if not recipe.taught:
+        return None
+    from sordino.training.features.base import load_features
+
+    return load_features(recipe.along.features, device=_device(hardware)).key
+
+
+def _device(hardware: Hardware) -> str:
+    return "cpu" if hardware.accelerator == "cpu" else "auto"
+
+
 def _notes(
-    recipe: VocoderRecipe, models: Models, corpus: Corpus
+    recipe: VocoderRecipe, models: Models, corpus: Corpus, teacher: str | None
 ) -> tuple[dict[str, object], dict[str, object]]:
     # Models are known by their names and digests, wherever they lie.
-    named = replace(recipe, content=models.content.name, encoder=models.encoder.name)
-    return asdict(named), described(
-        corpus, content=models.content.digest, encoder=models.encoder.digest
-    )
+    named = replace(recipe, encoder=models.encoder.name)
+    facts: dict[str, object] = {"encoder": models.encoder.digest}
+    if models.content is not None:
+        named = replace(named, content=models.content.name)
+        facts["content"] = models.content.digest
+    if teacher is not None:
+        facts["teacher"] = teacher
+    return asdict(named), described(corpus, **facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -13,12 +13,14 @@ from torch import Tensor, nn
 from torch.nn.functional import l1_loss
 
 from sordino.training.loop import descend
+from sordino.training.networks.content import ContentNetwork
 from sordino.training.networks.discriminators import Discriminators, Judgement
 from sordino.training.networks.generators import Generator
 from sordino.training.networks.generators.base import HOP
 from sordino.training.networks.generators.two_stage import TwoStage
 from sordino.training.networks.spectra import LogMel, MelSettings
 from sordino.training.schedule import warm_cosine
+from sordino.training.vocoder.along import Along, Heard
 from sordino.training.vocoder.data import Batch
 from sordino.training.vocoder.network import Bottlenecked
 from sordino.training.vocoder.recipe import OptimisationSettings, VocoderRecipe
@@ -33,8 +35,16 @@ from sordino.training.vocoder_losses import (
 Further = Callable[[Batch, Tensor], Mapping[str, Tensor]]
 """A further loss: from a batch and what the generator says, weighted losses with their names."""
 
-GENERATOR = "generator."
-"""What the names of a generator's weights begin with in a checkpoint."""
+GENERATOR, CONTENT = "generator.", "along.content."
+"""What the names of their weights begin with in a checkpoint."""
+
+AVERAGE_CONTENT = "average_content"
+"""Where a checkpoint has the running mean of a content network's weights."""
+
+ALONG_LOSSES = ("teacher", "adversary", "recognised")
+"""What is told of hearing; see `along.Heard`."""
+
+Network = TypeVar("Network", bound=nn.Module)
 
 LOSSES = ("total", "mel", "spectral", "acoustic", "adversarial", "features", "discriminator")
 
@@ -46,10 +56,13 @@ class Said(NamedTuple):
         wave: shape (batch, samples).
         acoustic: how far the frames inside a generator of two stages are from the natural ones,
             without dimensions; 0 for others.
+        heard: what came of hearing the batch, where a content network learns along; its code is
+            what the generator was told.
     """
 
     wave: Tensor
     acoustic: Tensor
+    heard: Heard | None = None
 
 
 class Speaking(nn.Module):
@@ -58,14 +71,16 @@ class Speaking(nn.Module):
     Args:
         generator: to be trained.
         joint: whether the second stage is told what the first predicts, as it is in use.
+        along: hears what the generator is to say; None where the batch holds its content.
 
     Shapes:
         a `Batch` to what is `Said`.
     """
 
-    def __init__(self, generator: Generator, *, joint: bool) -> None:
+    def __init__(self, generator: Generator, *, joint: bool, along: Along | None = None) -> None:
         super().__init__()
         self.generator = generator
+        self.along = along
         self._joint = joint
         stages = stages_of(generator)
         self._natural = (
@@ -74,6 +89,12 @@ class Speaking(nn.Module):
 
     def forward(self, batch: Batch) -> Said:
         """Speak a batch."""
+        if self.along is None:
+            return self._speak(batch)
+        heard: Heard = self.along(batch.wave, batch.content, batch.who)
+        return self._speak(batch._replace(content=heard.code))._replace(heard=heard)
+
+    def _speak(self, batch: Batch) -> Said:
         content, f0, speaker, harmonic, noise = conditions_of(self.generator, batch)
         assert content is not None
         if self._natural is None:
@@ -99,10 +120,12 @@ class VocoderTask:
         discriminators: the same; None where the recipe has none at any step.
         utterances: in a pass over all.
         further: losses beside those of the recipe; what they give is added to the total.
+        along: with fresh weights, where a content network learns along.
 
     Attributes:
         plain: the generator as it was given; it shares the weights that are trained.
         average: the running mean of its weights, or None.
+        average_content: the same of the content network that learns along, or None.
     """
 
     def __init__(
@@ -113,34 +136,44 @@ class VocoderTask:
         discriminators: Discriminators | None,
         utterances: int,
         further: Sequence[Further] = (),
+        along: Along | None = None,
     ) -> None:
         self._fabric = fabric
         self._recipe = recipe
         self._utterances = utterances
         self._further = tuple(further)
         self.plain = generator
+        self._along = along
+        speaking = Speaking(generator, joint=recipe.losses.joint, along=along)
         self._speaking, self._optimizer = fabric.setup(
-            Speaking(generator, joint=recipe.losses.joint),
-            _optimizer(recipe.optimisation, generator),
+            speaking, _optimizer(recipe.optimisation, speaking)
         )
-        self.average = _frozen_copy(generator) if recipe.optimisation.average else None
+        averaged = recipe.optimisation.average > 0
+        self.average = _frozen_copy(generator) if averaged else None
+        self.average_content = _frozen_copy(along.content) if averaged and along else None
         self._judges = discriminators
         if discriminators is not None:
             self._discriminators, self._opponent = fabric.setup(
                 discriminators, _optimizer(recipe.optimisation, discriminators)
             )
         self._mel = MelLoss().to(fabric.device)
-        self._spectral = SpectralLoss().to(fabric.device)
+        self._spectral = SpectralLoss(recipe.losses.resolutions).to(fabric.device)
 
     @property
     def fields(self) -> tuple[str, ...]:
         """What a step gives."""
-        return (*LOSSES, "learning_rate")
+        return (*LOSSES, *(ALONG_LOSSES if self._along is not None else ()), "learning_rate")
 
     @property
     def best(self) -> Generator:
         """What is validated and exported."""
         return self.plain if self.average is None else self.average
+
+    @property
+    def best_content(self) -> ContentNetwork | None:
+        """The content network that belongs to it; None where none learns along."""
+        plain = None if self._along is None else self._along.content
+        return plain if self.average_content is None else self.average_content
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
@@ -149,6 +182,8 @@ class VocoderTask:
             parts |= {"discriminators": self._discriminators, "opponent": self._opponent}
         if self.average is not None:
             parts["average"] = self.average
+        if self.average_content is not None:
+            parts[AVERAGE_CONTENT] = self.average_content
         return parts
 
     def step(self, batch: Batch, number: int) -> dict[str, float | Tensor]:
@@ -164,7 +199,7 @@ class VocoderTask:
         wanted = self._recipe.optimisation
         rate = learning_rate(wanted, number, self._utterances)
         self._speaking.train()
-        made, acoustic = self._speaking(batch)
+        made, acoustic, heard = self._speaking(batch)
         losses = dict.fromkeys(LOSSES, made.new_zeros(())) | {"acoustic": acoustic}
         judges = self._judges
         if judges is not None and number >= self._recipe.losses.adversarial_from:
@@ -173,6 +208,9 @@ class VocoderTask:
                 losses |= self._persuade(judges, batch, made)
         losses |= self._compare(batch, made)
         added = self._weighted(losses)
+        if heard is not None:
+            losses |= {name: getattr(heard, name) for name in ALONG_LOSSES}
+            added = added + self._of_heard(heard, number)
         for further in self._further:
             more = further(batch, made)
             losses |= more
@@ -224,18 +262,19 @@ class VocoderTask:
         names = ("mel", "spectral", "acoustic", "adversarial", "features")
         return torch.stack([getattr(weights, name) * losses[name] for name in names]).sum()
 
+    def _of_heard(self, heard: Heard, number: int) -> Tensor:
+        weights = self._recipe.along
+        ramp = min(1.0, number / max(1, weights.speaker_ramp))
+        taught = weights.feature_weight * heard.teacher
+        return taught + ramp * weights.speaker_weight * heard.adversary
+
     def _remember(self, number: int) -> None:
-        if self.average is None:
-            return
         # At first the past is short, and the fresh weights in it are nothing to keep.
         keep = min(self._recipe.optimisation.average, number / (number + 9))
-        with torch.no_grad():
-            pairs = zip(self.average.parameters(), self.plain.parameters(), strict=True)
-            for mean, weight in pairs:
-                mean.lerp_(weight, 1 - keep)
-            values = zip(self.average.buffers(), self.plain.buffers(), strict=True)
-            for kept, value in values:
-                kept.copy_(value)
+        if self.average is not None:
+            _follow(self.average, self.plain, keep)
+        if self.average_content is not None and self._along is not None:
+            _follow(self.average_content, self._along.content, keep)
 
 
 def stages_of(generator: Generator) -> TwoStage | None:
@@ -291,5 +330,13 @@ def _optimizer(wanted: OptimisationSettings, network: nn.Module) -> torch.optim.
     )
 
 
-def _frozen_copy(generator: Generator) -> Generator:
-    return copy.deepcopy(generator).requires_grad_(False).eval()
+def _frozen_copy(network: Network) -> Network:
+    return copy.deepcopy(network).requires_grad_(False).eval()
+
+
+@torch.no_grad()
+def _follow(average: nn.Module, network: nn.Module, keep: float) -> None:
+    for mean, weight in zip(average.parameters(), network.parameters(), strict=True):
+        mean.lerp_(weight, 1 - keep)
+    for kept, value in zip(average.buffers(), network.buffers(), strict=True):
+        kept.copy_(value)

@@ -12,6 +12,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from sordino.dsp.pitch import load_tracker
+from sordino.training.networks.content import ContentNetwork
 from sordino.training.networks.generators import Generator
 from sordino.training.networks.spectra import LogMel, MelSettings
 from sordino.training.vocoder.data import Batch, Crops
@@ -44,8 +45,15 @@ class Validation:
         ]
         self._tracker = load_tracker(tracker)
 
-    def figures(self, generator: Generator, device: torch.device) -> dict[str, float]:
+    def figures(
+        self, generator: Generator, device: torch.device, content: ContentNetwork | None = None
+    ) -> dict[str, float]:
         """Means over the utterances.
+
+        Args:
+            generator: that speaks.
+            device: that it is on.
+            content: that it was trained along with; None where the crops hold their content.
 
         Returns:
             "mel_distance" and "spectral_distance", as the losses of those names; "pitch_cents",
@@ -55,7 +63,7 @@ class Validation:
         mel, spectral = MelLoss().to(device), SpectralLoss().to(device)
         distances, pairs = [], []
         for batch in self._own:
-            made = speak(generator, batch, device)
+            made = speak(generator, batch, device, content)
             natural = batch.wave.to(device)
             pair = made[None], natural[None]
             distances.append((mel(*pair).item(), spectral(*pair).item()))
@@ -68,15 +76,17 @@ class Validation:
             **pitch_figures(pairs),
         }
 
-    def show(self, generator: Generator, fabric: Fabric, step: int) -> None:
+    def show(
+        self, generator: Generator, fabric: Fabric, step: int, content: ContentNetwork | None = None
+    ) -> None:
         """Write what was said, in its own voice and in another's, to TensorBoard."""
         logger: Any = fabric.logger
         writer = logger.experiment
         for number, (own, other) in enumerate(zip(self._own, self._other, strict=False)):
             waves = {
                 "natural": own.wave,
-                "own voice": speak(generator, own, fabric.device).cpu(),
-                "another voice": speak(generator, other, fabric.device).cpu(),
+                "own voice": speak(generator, own, fabric.device, content).cpu(),
+                "another voice": speak(generator, other, fabric.device, content).cpu(),
             }
             for name, wave in waves.items():
                 tag = f"{number}/{name}"
@@ -84,12 +94,23 @@ class Validation:
                 writer.add_image(tag, picture(wave.float()), step)
 
 
-def speak(generator: Generator, item: Batch, device: torch.device) -> Tensor:
-    """What a generator makes of one item: shape (samples,), on the device."""
+def speak(
+    generator: Generator, item: Batch, device: torch.device, content: ContentNetwork | None = None
+) -> Tensor:
+    """What a generator makes of one item: shape (samples,), on the device.
+
+    Args:
+        generator: that speaks.
+        item: what it is told.
+        device: that it is on.
+        content: hears what is told in the place of the item's content; None for that.
+    """
     learning = generator.training
     generator.eval()
     batch = Batch(*(tensor[None].to(device) for tensor in item))
     with torch.inference_mode():
+        if content is not None:
+            batch = batch._replace(content=content(batch.wave))
         wave: Tensor = generator(*conditions_of(generator, batch))[0]
     generator.train(learning)
     return wave

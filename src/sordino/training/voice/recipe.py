@@ -32,7 +32,8 @@ class VoiceRecipe:
         tracker: of pitch.
         summary: one line about it.
         units: what the content network learns; empty where its content needs none.
-        content: what tells the generator what is said.
+        content: what tells the generator what is said; empty where the vocoder's recipe trains it
+            along.
         vocoder: the generator.
         pool: see `PoolSettings`.
 
@@ -63,7 +64,7 @@ class VoiceRecipe:
             )
         for step in ("units", "content", "vocoder"):
             section: Mapping[str, Any] = getattr(self, step)
-            if not section and step == "units":
+            if not section and (step == "units" or (step == "content" and self.trains_along)):
                 continue
             if not any(isinstance(section.get(key), str) for key in ("model", "recipe")):
                 raise UsageError(
@@ -74,6 +75,18 @@ class VoiceRecipe:
     def model(self, step: Step) -> str:
         """Name or folder of a step's model that is there already; empty if it is to be trained."""
         return str(getattr(self, step).get("model", ""))
+
+    @property
+    def trains_along(self) -> bool:
+        """Whether the content network learns in the step of the vocoder.
+
+        Raises:
+            UsageError: there is no such recipe for a vocoder.
+        """
+        if self.model("vocoder") or not isinstance(self.vocoder.get("recipe"), str):
+            return False
+        along = self.values("vocoder").get("along")
+        return isinstance(along, Mapping) and bool(along.get("network"))
 
     def values(self, step: Step) -> dict[str, Any]:
         """The recipe of a step that is to be trained, with what the section changes.

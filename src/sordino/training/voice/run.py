@@ -21,6 +21,7 @@ from sordino.training.units.bundle import KIND as UNITS_KIND
 from sordino.training.units.recipe import UnitsRecipe
 from sordino.training.units.run import train_units
 from sordino.training.vocoder.finish import KIND as VOCODER_KIND
+from sordino.training.vocoder.finish import content_name
 from sordino.training.vocoder.frames import SAMPLE_RATE
 from sordino.training.vocoder.recipe import VocoderRecipe
 from sordino.training.vocoder.run import train_vocoder
@@ -38,7 +39,7 @@ class Steps:
 
     Attributes:
         units: see `UnitsRecipe`; None also where nothing needs any.
-        content: see `ContentRecipe`.
+        content: see `ContentRecipe`; None also where it learns along with the vocoder.
         vocoder: see `VocoderRecipe`; its content is filled in when that is there.
     """
 
@@ -54,9 +55,14 @@ class Steps:
             UsageError: a setting is missing, unknown or out of range.
         """
         units = content = vocoder = None
+        if recipe.trains_along and (recipe.units or recipe.content):
+            raise UsageError(
+                f"recipe {recipe.name}: its vocoder trains a content network along; units and"
+                " content have to be empty"
+            )
         if recipe.units and not recipe.model("units") and not recipe.model("content"):
             units = UnitsRecipe.from_values(recipe.values("units"))
-        if not recipe.model("content"):
+        if recipe.content and not recipe.model("content"):
             content = ContentRecipe.from_values(recipe.values("content"))
         if not recipe.model("vocoder"):
             models = {"encoder": recipe.encoder, "tracker": recipe.tracker}
@@ -127,20 +133,22 @@ def train_voice(
                 wanted, corpus, place, resume=again, device=_device(hardware), **common
             ),
         )
-    content = _step(
-        recipe.model("content"),
-        CONTENT_KIND,
-        steps.content,
-        folder / "content",
-        lambda wanted, place, again: train_content(
-            wanted,
-            corpus,
-            place,
-            units=None if units is None else units.folder,
-            resume=again,
-            **learning,
-        ),
-    )
+    content = None
+    if not recipe.trains_along:
+        content = _step(
+            recipe.model("content"),
+            CONTENT_KIND,
+            steps.content,
+            folder / "content",
+            lambda wanted, place, again: train_content(
+                wanted,
+                corpus,
+                place,
+                units=None if units is None else units.folder,
+                resume=again,
+                **learning,
+            ),
+        )
     vocoder = _step(
         recipe.model("vocoder"),
         VOCODER_KIND,
@@ -150,6 +158,9 @@ def train_voice(
             _with_content(wanted, content), corpus, place, resume=again, **learning
         ),
     )
+    if content is None:
+        assert steps.vocoder is not None
+        content = load_model(str(folder / "vocoder" / content_name(steps.vocoder)), CONTENT_KIND)
     _check_fit(vocoder, content)
     ear = _ear(vocoder, recipe.encoder, recipe.pool)
     people = chosen(corpus if pool is None else pool, recipe.pool)
@@ -181,8 +192,8 @@ def _step(
     return bundle
 
 
-def _with_content(wanted: VocoderRecipe, content: Bundle) -> VocoderRecipe:
-    return replace(wanted, content=str(content.folder))
+def _with_content(wanted: VocoderRecipe, content: Bundle | None) -> VocoderRecipe:
+    return wanted if content is None else replace(wanted, content=str(content.folder))
 
 
 def _check_fit(vocoder: Bundle, content: Bundle) -> None:
