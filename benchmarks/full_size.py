@@ -3,7 +3,7 @@
 Speed does not depend on the weights; nothing here says how it sounds. Needs the extras ssl and
 train. Run from the repository root; prints a Markdown report:
 
-    python -m benchmarks.full_size [--speech FOLDER] [--seconds S]
+    python -m benchmarks.full_size [--speech FOLDER] [--minutes M]
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from benchmarks.anonymize import alone, processor, write_file
 from benchmarks.neural import Contender, run_file, spent_in
 from sordino.anonymize.voice import Voice
 from sordino.audio.recording import Recording
-from sordino.models.bundle import write_bundle
 from sordino.models.find import load_model
 from sordino.training.content.export import write_content
-from sordino.training.generator_export import generator_graph
+from sordino.training.generator_export import write_vocoder
 from sordino.training.networks.content import build_content
 from sordino.training.networks.generators import build_generator
 from sordino.training.voice.quantise import quantise_voice
@@ -50,35 +49,24 @@ def make_voice(folder: Path) -> Path:
         "units": UNITS,
     }
     content = write_content(folder / "content", build_content(network), network, ABOUT, "# Random")
-    generator = build_generator(
-        {
-            "architecture": "hifigan",
-            "content": {"channels": UNITS},
-            "speaker": DIMENSION,
-            "pitch": "hertz",
-        }
-    )
+    spoken = {
+        "architecture": "hifigan",
+        "content": {"channels": UNITS},
+        "speaker": DIMENSION,
+        "pitch": "hertz",
+    }
     encoder = load_model("ecapa-small", "speaker-encoder")
-    vocoder = write_bundle(
-        folder / "vocoder",
-        {
-            **ABOUT,
-            "kind": "vocoder",
-            "content": {"hop": 320, "channels": UNITS},
-            "generator": {
-                "hop": 160,
-                "context": generator.context_frames,
-                "architecture": "hifigan",
-            },
-            "pitch": {"tracker": "yaapt"},
-            "speaker": {
-                "dimension": DIMENSION,
-                "encoder": encoder.name,
-                "digest": encoder.digest,
-            },
+    facts = {
+        **ABOUT,
+        "content": {"hop": 320, "channels": UNITS},
+        "pitch": {"tracker": "yaapt"},
+        "speaker": {
+            "dimension": DIMENSION,
+            "encoder": encoder.name,
+            "digest": encoder.digest,
         },
-        {"generator.onnx": generator_graph(generator), "CARD.md": b"# Random"},
-    )
+    }
+    vocoder = write_vocoder(folder / "vocoder", build_generator(spoken), spoken, facts, "# Random")
     rng = np.random.default_rng(0)
     pool = {
         "vectors": rng.normal(size=(POOL, DIMENSION)),
@@ -107,9 +95,9 @@ def rows(voices: dict[str, Path], source: Path, seconds: int) -> Iterator[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="The paper's system at full size.")
     parser.add_argument("--speech", type=Path, help="folder of recordings; else made up")
-    parser.add_argument("--seconds", type=int, default=60, help="length of the file")
+    parser.add_argument("--minutes", type=int, default=1, help="length of the file")
     options = parser.parse_args()
-    minutes = max(1, round(options.seconds / 60))
+    minutes: int = options.minutes
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         source = folder / "source.wav"

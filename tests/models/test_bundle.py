@@ -260,6 +260,8 @@ def test_nothing_is_left_of_a_bundle_that_fails(tmp_path):
         write_bundle(tmp_path / "out", metadata(figures=float("nan")), {"CARD.md": b""})
     with pytest.raises(UsageError, match="version is not given, but filled in"):
         write_bundle(tmp_path / "out", metadata(version=1), {"CARD.md": b""})
+    with pytest.raises(UsageError, match="a name that is no plain file name: 'new/out'"):
+        write_bundle(tmp_path / "new/out", metadata(name="new/out"), {"CARD.md": b""})
     assert list(tmp_path.iterdir()) == []
 
 

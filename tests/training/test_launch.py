@@ -7,7 +7,15 @@ pytest.importorskip("lightning_fabric", reason="it is in the extra train, which 
 pytest.importorskip("tensorboard", reason="it is in the extra train, which is not installed")
 
 from sordino.errors import AudioError, OutputError, UsageError
-from sordino.training.launch import Hardware, first_process, is_first, launch, started_by_launcher
+from sordino.training.launch import (
+    Hardware,
+    check_batch,
+    first_process,
+    is_first,
+    launch,
+    launch_run,
+    started_by_launcher,
+)
 
 
 def write_rank(fabric, folder):
@@ -93,3 +101,42 @@ def test_gpu_that_there_is_not_is_told(tmp_path):
 
 def test_processes_are_counted_over_all_machines():
     assert Hardware(devices=4, nodes=2).processes == 8
+
+
+def test_what_models_run_on_before_training():
+    devices = {name: Hardware(name).device for name in ("auto", "gpu", "cpu", "mps", "cuda")}
+    assert devices == {"auto": "auto", "gpu": "auto", "cpu": "cpu", "mps": "cpu", "cuda": "cuda"}
+
+
+@pytest.mark.parametrize("launcher", [False, True])
+def test_a_run_is_prepared_before_it_is_learned(monkeypatch, tmp_path, launcher):
+    told = []
+
+    def ready():
+        told.append("ready")
+        return "crops"
+
+    def here(hardware, logs, function, *arguments):
+        assert logs == tmp_path / "curves"
+        monkeypatch.undo()
+        launch(hardware, logs, function, *arguments)
+
+    monkeypatch.setattr("sordino.training.launch.launch", here)
+    if launcher:
+        monkeypatch.setattr("sordino.training.launch.started_by_launcher", lambda: True)
+    launch_run(
+        Hardware("cpu"),
+        tmp_path,
+        lambda: told.append("begin"),
+        ready,
+        lambda fabric, prepared: told.append(f"{fabric.world_size} learns {prepared}"),
+    )
+    assert told == ["begin", "ready", "1 learns crops"]
+
+
+def test_a_batch_that_cannot_be_shared_is_told():
+    check_batch(8, Hardware(devices=4), least=2)
+    with pytest.raises(UsageError, match="batch of 9 cannot be shared by 4 processes evenly; set"):
+        check_batch(9, Hardware(devices=2, nodes=2))
+    with pytest.raises(UsageError, match="4 processes evenly, with 2 crops or more for each; set"):
+        check_batch(4, Hardware(devices=4), least=2)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 
 from sordino.anonymize.base import Anonymizer
 from sordino.anonymize.mcadams import McAdams
+from sordino.anonymize.named import make_known
 from sordino.anonymize.neural import Neural
 from sordino.errors import UsageError
 
@@ -21,9 +21,4 @@ def load(system: str, **parameters: object) -> Anonymizer:
     """
     if system not in SYSTEMS:
         raise UsageError(f"there is no system {system!r}; there are: {', '.join(SYSTEMS)}")
-    chosen = SYSTEMS[system]
-    known = inspect.signature(chosen).parameters
-    for name in parameters:
-        if name not in known:
-            raise UsageError(f"{system} has no setting {name!r}; it has: {', '.join(known)}")
-    return chosen(**parameters)  # type: ignore[arg-type]
+    return make_known(SYSTEMS[system], parameters, system)

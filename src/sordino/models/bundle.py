@@ -24,12 +24,14 @@ from sordino.errors import OutputError, UsageError
 FORMAT, VERSION = "sordino-model", 1
 METADATA_NAME, CARD_NAME = "model.json", "CARD.md"
 
+# What `write_bundle` writes of itself.
+_FILLED_IN = frozenset({"format", "version", "files"})
 _TEXTS = ("kind", "name", "summary", "licence")
 # What tells of a model without changing what it computes.
 _DESCRIPTIVE = frozenset({"name", "summary", "licence", "training", "figures", "verification"})
 _LARGEST_METADATA = 2**20
 _CHUNK = 2**20
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -155,6 +157,25 @@ class Bundle:
         text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """The metadata that `write_bundle` was given."""
+        return {key: value for key, value in self.metadata.items() if key not in _FILLED_IN}
+
+    def copy(self, path: Path, *, name: str | None = None) -> Bundle:
+        """Write the same bundle to another place.
+
+        Args:
+            path: the new folder.
+            name: what the copy is called; None for the same.
+
+        Raises:
+            UsageError: the name is no plain file name.
+            OutputError: the folder exists, or writing failed.
+        """
+        files = {file: self.path(file) for file in self.files}
+        return write_bundle(path, {**self.given, "name": name or self.name}, files)
+
     def path(self, name: str) -> Path:
         """Where a file of the bundle lies.
 
@@ -230,12 +251,14 @@ def write_bundle(
         OutputError: the folder exists, or writing failed.
     """
     place = Path(os.path.abspath(path))
-    reserved = {"format", "version", "files"} & metadata.keys()
+    reserved = _FILLED_IN & metadata.keys()
     if reserved:
         raise UsageError(f"model {path}: {min(reserved)} is not given, but filled in")
     _refuse_existing(place, replace=replace)
     part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
     try:
+        # Before folders are made that would be left for nothing.
+        _parsed(json.dumps({"format": FORMAT, "version": VERSION, **metadata}))
         part.mkdir(parents=True)
         listed = {name: _write_file(part, name, content) for name, content in files.items()}
         described = {
@@ -291,7 +314,7 @@ def _parsed(text: str) -> dict[str, Any]:
     for key in _TEXTS:
         if not isinstance(metadata.get(key), str) or not metadata[key].strip():
             raise UsageError(f"has no text {key!r}")
-    if not _NAME.fullmatch(metadata["name"]):
+    if not NAME.fullmatch(metadata["name"]):
         raise UsageError(f"has a name that is no plain file name: {metadata['name']!r}")
     return metadata
 
@@ -319,7 +342,7 @@ def _is_mapping(value: object) -> bool:
 
 
 def _check_name(name: str) -> None:
-    if name == METADATA_NAME or not all(_NAME.fullmatch(part) for part in name.split("/")):
+    if name == METADATA_NAME or not all(NAME.fullmatch(part) for part in name.split("/")):
         raise UsageError(f"names a file that cannot be part of a model: {name!r}")
 
 

@@ -7,10 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from sordino.errors import OutputError, UsageError
-from sordino.models.bundle import METADATA_NAME, Bundle, write_bundle
+from sordino.models.bundle import METADATA_NAME, Bundle
 from sordino.models.hub import download
-
-_FILLED_IN = frozenset({"format", "version", "files"})
 
 
 def pull(
@@ -49,6 +47,4 @@ def pull(
     bundle = Bundle.load(fetch(only=(METADATA_NAME, *known.files)))
     if bundle.digest != known.digest:
         raise UsageError(f"{spec}: was replaced on the hub while it was downloaded; try again")
-    metadata = {key: value for key, value in bundle.metadata.items() if key not in _FILLED_IN}
-    files = {file: bundle.path(file) for file in bundle.files}
-    return write_bundle(target, {**metadata, "name": name or known.name}, files)
+    return bundle.copy(target, name=name)

@@ -73,7 +73,7 @@ def onnx_graph(encoder: nn.Module) -> bytes:
 
 def traced(
     network: nn.Module,
-    examples: Mapping[str, Tensor],
+    examples: Mapping[str, Tensor | None],
     output: str,
     axes: Mapping[str, Mapping[int, str]],
 ) -> bytes:
@@ -81,7 +81,8 @@ def traced(
 
     Args:
         network: with one output.
-        examples: an input for each argument, by the names that the graph's inputs get.
+        examples: an input for each argument, by the names that the graph's inputs get; None for an
+            argument that is left out.
         output: the name of its output.
         axes: names of the dimensions that may be of any size, by input and output.
     """
@@ -97,7 +98,7 @@ def traced(
             file,  # type: ignore[arg-type]
             dynamo=False,
             opset_version=OPSET,
-            input_names=list(examples),
+            input_names=[name for name, value in examples.items() if value is not None],
             output_names=[output],
             dynamic_axes={name: dict(sizes) for name, sizes in axes.items()},
             # Folding would transpose and join weights, and so lose their names; ONNX Runtime folds

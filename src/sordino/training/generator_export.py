@@ -1,11 +1,9 @@
-"""From a waveform generator in torch to the ONNX graph of a voice."""
+"""From a waveform generator in torch to a bundle, and to the ONNX graph of a voice."""
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,17 +11,63 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from sordino.anonymize.voice import GENERATOR
 from sordino.errors import OutputError
-from sordino.training.networks.generators.base import HOP, Generator, without_weight_norm
+from sordino.models.bundle import Bundle, write_bundle
+from sordino.training.export import near, traced
+from sordino.training.networks.generators.base import (
+    HOP,
+    INPUTS,
+    Generator,
+    without_weight_norm,
+)
 
-OUTPUT = "wave"
-OPSET = 17
-_TOLERANCE = 1e-3
+KIND, OUTPUT = "vocoder", "wave"
+SAMPLE_RATE = 16000
 # Frames of the export's example and of the checks, in units of a content frame.
 _EXAMPLE, _PROBES = 20, (1, 7, 61)
 _AXES = {"content": "content_frames", "f0": "frames", "harmonic": "samples", "noise": "samples"}
 
 FloatArray = npt.NDArray[np.float32]
+
+
+def write_vocoder(
+    path: Path,
+    generator: Generator,
+    network: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+    card: str,
+    *,
+    replace: bool = False,
+) -> Bundle:
+    """Write a generator as a bundle that ONNX Runtime runs.
+
+    Args:
+        path: the new folder.
+        generator: the network.
+        network: its description.
+        metadata: at least name, summary and licence, and what the generator is for: content, pitch
+            and speaker.
+        card: the model card, Markdown.
+        replace: whether a bundle that is there may be replaced.
+
+    Raises:
+        OutputError: the folder exists or cannot be written, or the graph does not give what the
+            generator gives.
+    """
+    described = {
+        "kind": KIND,
+        "sample_rate": SAMPLE_RATE,
+        "generator": {
+            "hop": HOP,
+            "context": generator.context_frames,
+            "architecture": network.get("architecture"),
+        },
+        "network": dict(network),
+        **metadata,
+    }
+    files = {GENERATOR: generator_graph(generator), "CARD.md": card.encode()}
+    return write_bundle(path, described, files, replace=replace)
 
 
 def generator_graph(generator: Generator) -> bytes:
@@ -46,28 +90,14 @@ def generator_graph(generator: Generator) -> bytes:
         True
     """
     plain = without_weight_norm(generator)
-    example = example_inputs(plain, _EXAMPLE, seed=0)
-    file = io.BytesIO()
-    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        # The exporter warns of tracing and of its own retirement; the graph is checked below.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            plain,
-            (),
-            file,  # type: ignore[arg-type]
-            kwargs=_tensors(example),
-            dynamo=False,
-            opset_version=OPSET,
-            input_names=list(example),
-            output_names=[OUTPUT],
-            dynamic_axes={
-                OUTPUT: {1: "samples"},
-                **{name: {1: _AXES[name]} for name in example if name in _AXES},
-            },
-            # Folding would store tables twice; ONNX Runtime folds when it opens the graph.
-            do_constant_folding=False,
-        )
-    graph = file.getvalue()
+    inputs = _tensors(example_inputs(plain, _EXAMPLE, seed=0))
+    axes = {name: {1: _AXES[name]} for name in inputs if name in _AXES}
+    graph = traced(
+        plain,
+        {name: inputs.get(name) for name in INPUTS},
+        OUTPUT,
+        {OUTPUT: {1: "samples"}, **axes},
+    )
     _check(graph, plain)
     return graph
 
@@ -107,14 +137,9 @@ def _check(graph: bytes, plain: Generator) -> None:
         (exported,) = session.run([OUTPUT], inputs)
         with torch.inference_mode():
             expected = plain(**_tensors(inputs)).numpy()
-        if exported.shape != expected.shape or not _near(exported, expected):
+        if exported.shape != expected.shape or not near(exported, expected):
             raise OutputError("the exported graph does not give what the generator gives")
 
 
 def _tensors(arrays: Mapping[str, FloatArray]) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
-
-
-def _near(exported: npt.NDArray[Any], expected: npt.NDArray[Any]) -> bool:
-    scale = max(float(np.abs(expected).max()), 1e-6)
-    return bool(np.allclose(exported, expected, rtol=0, atol=_TOLERANCE * min(1.0, scale)))

@@ -47,6 +47,62 @@ class Hardware:
         """On all machines."""
         return self.devices * self.nodes
 
+    @property
+    def device(self) -> str:
+        """What ready models run on before training begins: "cpu", "cuda", or "auto"."""
+        return {"cpu": "cpu", "mps": "cpu", "cuda": "cuda"}.get(self.accelerator, "auto")
+
+
+def launch_run(
+    hardware: Hardware,
+    folder: Path,
+    begin: Callable[[], None],
+    ready: Callable[[], Any],
+    learn: Callable[[Fabric, Any], None],
+) -> None:
+    """Prepare a training run once, and learn in as many processes as the hardware says.
+
+    Args:
+        hardware: see `Hardware`.
+        folder: of the run; TensorBoard's files go into "curves" in it.
+        begin: called once, before all else.
+        ready: makes what `learn` needs, or finds what another process has made; what it gives, and
+            itself where a launcher starts the processes, can be pickled.
+        learn: called in each process; must be importable by its name.
+
+    Raises:
+        UsageError: there is no such hardware.
+        SordinoError: what any of the three raises.
+    """
+    curves = folder / "curves"
+    if started_by_launcher() or hardware.nodes > 1:
+        launch(hardware, curves, _prepare_and_learn, begin, ready, learn)
+    else:
+        begin()
+        launch(hardware, curves, learn, ready())
+
+
+def check_batch(batch: int, hardware: Hardware, *, least: int = 1) -> None:
+    """See that a batch can be shared by all processes.
+
+    Args:
+        batch: crops over all processes.
+        hardware: says how many there are.
+        least: crops that each needs.
+
+    Raises:
+        UsageError: it cannot.
+
+    Example:
+        >>> check_batch(12, Hardware(devices=4))
+    """
+    if batch % hardware.processes or batch // hardware.processes < least:
+        enough = f", with {least} crops or more for each" if least > 1 else ""
+        raise UsageError(
+            f"a batch of {batch} cannot be shared by {hardware.processes} processes evenly{enough};"
+            " set optimisation.batch"
+        )
+
 
 def launch(
     hardware: Hardware, logs: Path, function: Callable[..., Any], *arguments: object
@@ -101,6 +157,20 @@ def is_first(fabric: Fabric) -> bool:
 def first_process() -> bool:
     """The same before and after `launch`: false in all but one of a launcher's processes."""
     return not getattr(rank_zero_only, "rank", 0)
+
+
+def _prepare_and_learn(
+    fabric: Fabric,
+    begin: Callable[[], None],
+    ready: Callable[[], Any],
+    learn: Callable[[Fabric, Any], None],
+) -> None:
+    # Processes that have no common parent: the first makes what the others find.
+    with fabric.rank_zero_first():
+        if is_first(fabric):
+            begin()
+        prepared = ready()
+    learn(fabric, prepared)
 
 
 def _call(function: Callable[..., Any], arguments: tuple[object, ...], fabric: Fabric) -> None:

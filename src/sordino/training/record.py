@@ -75,6 +75,21 @@ def described(corpus: Corpus, **more: object) -> dict[str, object]:
     }
 
 
+def newest(folder: Path, fields: Sequence[str]) -> dict[str, float]:
+    """What a run's log says last of some columns that are not filled at every step.
+
+    Args:
+        folder: of the run.
+        fields: the columns.
+
+    Returns:
+        What the last line with any of them has; nothing where there is no such line.
+    """
+    with (folder / LOG).open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if any(row.get(name) for name in fields)]
+    return {name: float(rows[-1][name]) for name in fields if rows and rows[-1].get(name)}
+
+
 class Log:
     """A CSV file with a line for each step; on resuming, later lines than the checkpoint's go.
 

@@ -10,10 +10,6 @@ from torch.nn.functional import l1_loss
 
 from sordino.training.networks.spectra import LogMel, MelSettings, magnitudes
 
-# Weights of the generator's losses beside the adversarial one, as the paper has them.
-FEATURE_WEIGHT = 2.0
-MEL_WEIGHT = 45.0
-
 
 def discriminator_loss(natural: Sequence[Tensor], generated: Sequence[Tensor]) -> Tensor:
     """How far discriminators are from saying 1 of natural and 0 of generated speech.

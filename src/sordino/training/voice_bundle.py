@@ -11,16 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.anonymize.pseudo.pool import Pool
+from sordino.anonymize.voice import CONTENT, GENERATOR, KIND, POOL
+from sordino.anonymize.windows import RATE
 from sordino.errors import UsageError
 from sordino.models.bundle import Bundle, write_bundle
 
-KIND = "voice"
-CONTENT_KIND, CONTENT_GRAPH = "content", "content.onnx"
-VOCODER_KIND, VOCODER_GRAPH = "vocoder", "generator.onnx"
-POOL = "pool.npz"
-SAMPLE_RATE = 16_000
+CONTENT_KIND, VOCODER_KIND = "content", "vocoder"
 
-_OWN = frozenset({"format", "version", "files", "kind"})
 _ARRAYS = ("vectors", "sex", "pitch_mean", "pitch_deviation")
 
 
@@ -58,10 +55,10 @@ def write_voice(
     _check_kind(content, CONTENT_KIND)
     _check_kind(vocoder, VOCODER_KIND)
     described = {
-        **{key: value for key, value in vocoder.metadata.items() if key not in _OWN},
+        **vocoder.given,
         **metadata,
         "kind": KIND,
-        "sample_rate": SAMPLE_RATE,
+        "sample_rate": RATE,
     }
     offered, wanted = content.metadata.get("content"), described.get("content")
     if not isinstance(offered, Mapping) or not isinstance(wanted, Mapping):
@@ -76,8 +73,8 @@ def write_voice(
     described["content"] = dict(offered)
     _check_speaker(described.get("speaker"), pool, vocoder.name)
     files: dict[str, bytes | Path] = {
-        CONTENT_GRAPH: content.path(CONTENT_GRAPH),
-        VOCODER_GRAPH: vocoder.path(VOCODER_GRAPH),
+        CONTENT: content.path(CONTENT),
+        GENERATOR: vocoder.path(GENERATOR),
         POOL: _npz(pool),
         "CARD.md": card.encode(),
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -50,6 +50,13 @@ class VoiceSettings:
     tract: float = 0.09
     tract_with_pitch: float = 0.25
     tempo: float = 0.1
+
+    def rules(self) -> Iterator[tuple[bool, str]]:
+        """What has to hold, for `sordino.training.recipes.check`."""
+        yield self.copies >= 0, "voices.copies is 0 or more"
+        yield 0 <= self.share <= 1, "voices.share is a share from 0 to 1"
+        deviations = (self.pitch, self.tract, self.tempo)
+        yield min(deviations) >= 0, "voices.pitch, .tract and .tempo are 0 or more"
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,32 @@ def test_another_process_gives_the_same() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "women", "men", "message"),
+    [
+        ("average", {"candidates": 9, "averaged": 5}, 8, 8, "8 voices of .*, 9 are needed"),
+        ("average", {"candidates": 9, "averaged": 5, "gender": "F"}, 8, 20, "8 voices of women"),
+        ("average", {"candidates": 9, "averaged": 5, "gender": "any"}, 8, 20, ""),
+        ("average", {"candidates": 9, "averaged": 5, "gender": "cross"}, 20, 8, ""),
+        ("density", {}, 2, 2, "2 voices of .*, 3 are needed"),
+        ("density", {"gender": "same"}, 2, 3, ""),
+        ("pool", {"gender": "M"}, 5, 0, "0 voices of men, 1 are needed"),
+        ("pool", {}, 5, 0, ""),
+        ("orthogonal", {}, 1, 1, "2 voices, 3 are needed"),
+        ("orthogonal", {}, 2, 1, ""),
+    ],
+)
+def test_pools_from_which_nobody_gets_a_voice_are_refused(
+    name: str, settings: dict[str, object], women: int, men: int, message: str
+) -> None:
+    strategy, few = make_strategy(name, **settings), pool(women, men)
+    if not message:
+        strategy.check(few)
+        return
+    with pytest.raises(UsageError, match=message):
+        strategy.check(few)
+
+
 def test_names_and_settings_that_do_not_exist_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
         make_strategy("mean")

@@ -27,13 +27,13 @@ from sordino.training.content.export import load_content
 from sordino.training.content.recipe import ContentRecipe
 from sordino.training.content.run import LOG_FIELDS, train_content, trained_network
 from sordino.training.features.base import FeatureSource
-from sordino.training.features.waves import whole_wave
+from sordino.training.hold_out import hold_out
 from sordino.training.launch import Hardware
 from sordino.training.record import CHECKPOINT, LOG, Log
-from sordino.training.speaker.validation import hold_out
 from sordino.training.units.bundle import load_units
 from sordino.training.units.recipe import UnitsRecipe
 from sordino.training.units.run import train_units
+from sordino.training.waves import whole_wave
 from tests.talkers import talkers
 from tests.training.tiny_hubert import save_hubert
 

@@ -44,6 +44,12 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path, new):
     assert not place.exists()
 
 
+def test_other_ways_to_pickle_are_refused_without_a_warning(tmp_path):
+    (tmp_path / "x.pt").write_bytes(pickle.dumps(Evil(tmp_path / "made"), protocol=4))
+    with pytest.raises(UsageError, match=r"no checkpoint of plain tensors \(UnpicklingError\)"):
+        read_tensors(tmp_path / "x.pt", "x")
+
+
 @pytest.mark.parametrize("content", [b"", b"no pickle", b"\x80\x02", None], ids=repr)
 def test_what_is_no_checkpoint(tmp_path, content):
     if content is not None:

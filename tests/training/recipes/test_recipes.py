@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sordino.errors import UsageError
-from sordino.training.recipes import fill, read_recipe, recipe_names
+from sordino.training.recipes import check, fill, read_recipe, recipe_names
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,34 @@ def test_fill_makes_sections_tuples_and_numbers():
 
 def test_fill_of_nothing_is_the_default():
     assert fill(Outer, {}) == Outer()
+
+
+@dataclass(frozen=True)
+class Demanding:
+    name: str
+    inner: Inner = field(default_factory=lambda: Inner(pair=(5.0, 6.0)))
+
+
+def test_fill_goes_out_from_the_default_of_a_section():
+    made = fill(Demanding, {"name": "x", "inner": {"many": [1]}})
+    assert made.inner == Inner((5.0, 6.0), (1,))
+
+
+def test_fill_asks_for_what_has_no_default():
+    with pytest.raises(UsageError, match="the recipe has no name"):
+        fill(Demanding, {"inner": {}})
+
+
+def test_check_names_what_has_to_hold():
+    check("mine-2", [(True, "steps is 1 or more")])
+    with pytest.raises(UsageError, match="recipe mine: steps is 1 or more"):
+        check("mine", [(True, "seed is 0"), (False, "steps is 1 or more")])
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "-x", "a b", "é"])
+def test_check_takes_names_that_a_model_can_have(name):
+    with pytest.raises(UsageError, match="has to be of letters"):
+        check(name)
 
 
 @pytest.mark.parametrize(

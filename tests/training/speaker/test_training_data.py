@@ -6,17 +6,13 @@ from collections import Counter
 import numpy as np
 import pytest
 import soundfile
-import soxr
 
 torch = pytest.importorskip("torch", reason="torch is in the extra train, not installed")
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sordino.corpus.utterance import Utterance
-from sordino.errors import AudioError
 from sordino.training.augment.chain import AugmentationSettings, Augmenter
-from sordino.training.speaker.data import Collate, Crops, read_crop, repeated
+from sordino.training.speaker.data import Collate, Crops
 from sordino.training.speaker.recipe import PerturbationSettings
 from tests.helpers import write_voice
 from tests.talkers import RATE, talkers
@@ -164,6 +160,20 @@ class TestCrops:
             windows = np.lib.stride_tricks.sliding_window_view(whole, wave.numel())
             assert (windows == wave.numpy()).all(axis=1).any()
 
+    def test_say_short_recordings_again(self, tmp_path):
+        path = write_voice(tmp_path / "a.flac", 0.2)
+        made = Crops(
+            [Utterance("a", path, "anna")],
+            sample_rate=RATE,
+            crop_seconds=(0.5, 0.5),
+            speeds=(),
+            batch=2,
+            seed=0,
+            targets=None,
+        )
+        whole = soundfile.read(path, dtype="float32")[0]
+        assert np.array_equal(made[0][0].numpy(), np.tile(whole, 3)[:8000])
+
     def test_can_be_put_together(self, corpus):
         made = crops(corpus, targets=np.ones((len(corpus), 3), np.float32))
         batch = Collate()([made[number] for number in range(4)])
@@ -172,102 +182,3 @@ class TestCrops:
         assert batch.speakers.tolist() == [made[number][1] for number in range(4)]
         assert batch.targets.shape == (4, 3)
         assert Collate()([crops(corpus)[0]]).targets.shape == (1, 0)
-
-
-class TestReadCrop:
-    @pytest.mark.parametrize("ending", ["flac", "wav", "aiff", "au"])
-    @pytest.mark.parametrize("where", [0.0, 0.37, 0.999999, 1.0])
-    def test_is_the_slice_of_the_whole(self, tmp_path, ending, where):
-        path = write_voice(tmp_path / f"a.{ending}", 1.3)
-        whole = soundfile.read(path, dtype="float32")[0]
-        crop = read_crop(Utterance("a", path, "a"), RATE, 5000, where)
-        first = min(int(where * (whole.size - 5000 + 1)), whole.size - 5000)
-        assert np.array_equal(crop, whole[first : first + 5000])
-
-    @pytest.mark.parametrize("ending", ["mp3", "ogg", "opus"])
-    @pytest.mark.parametrize("where", [0.0, 0.37, 0.9])
-    def test_lossy_formats_give_the_slice_as_well(self, tmp_path, ending, where):
-        path = write_voice(tmp_path / f"a.{ending}", 3.0)
-        whole, rate = soundfile.read(path, dtype="float32")
-        whole = soxr.resample(whole, rate, RATE)
-        crop = read_crop(Utterance("a", path, "a"), RATE, 8000, where)
-        first = int(where * (whole.size - 8000 + 1))
-        error = np.square(crop - whole[first : first + 8000]).mean()
-        assert error < 1e-4 * np.square(whole).mean()
-
-    @pytest.mark.parametrize("rate", [8000, 22050, 48000])
-    def test_other_rates_are_resampled(self, tmp_path, rate):
-        path = write_voice(tmp_path / "a.flac", 1.0, rate)
-        whole = soxr.resample(soundfile.read(path, dtype="float32")[0], rate, RATE)
-        crop = read_crop(Utterance("a", path, "a"), RATE, 4000, 0.5)
-        first = int(0.5 * (whole.size - 4000 + 1))
-        assert np.allclose(crop, whole[first : first + 4000], atol=1e-3)
-
-    def test_channels_are_averaged(self, tmp_path):
-        path = write_voice(tmp_path / "a.wav", 1.0, channels=2)
-        whole = soundfile.read(path, dtype="float32")[0].mean(axis=1)
-        crop = read_crop(Utterance("a", path, "a"), RATE, 4000, 0.0)
-        assert np.allclose(crop, whole[:4000], atol=1e-7)
-
-    @pytest.mark.parametrize(("start", "end"), [(0.25, 0.75), (None, 0.75), (0.25, None)])
-    def test_parts_of_recordings_stay_inside_the_part(self, tmp_path, start, end):
-        path = write_voice(tmp_path / "a.flac", 1.0)
-        whole = soundfile.read(path, dtype="float32")[0]
-        part = whole[round((start or 0) * RATE) : round((end or 1) * RATE)]
-        utterance = Utterance("a", path, "a", start=start, end=end)
-        assert np.array_equal(read_crop(utterance, RATE, 20000, 0.0), part)
-        assert np.array_equal(read_crop(utterance, RATE, 1000, 1.0), part[-1000:])
-
-    def test_video_and_others_go_through_the_general_reader(self, tmp_path):
-        path = write_voice(tmp_path / "a.wav", 1.0)
-        strange = path.rename(tmp_path / "a.raw-ish")
-        crop = read_crop(Utterance("a", strange, "a"), RATE, 100, 0.0)
-        assert crop.shape == (100,)
-
-    def test_too_short_files_are_given_whole_and_said_again(self, tmp_path):
-        path = write_voice(tmp_path / "a.flac", 0.2)
-        utterance = Utterance("a", path, "anna")
-        crop = read_crop(utterance, RATE, 8000, 0.7)
-        assert np.array_equal(crop, soundfile.read(path, dtype="float32")[0])
-        made = Crops(
-            [utterance],
-            sample_rate=RATE,
-            crop_seconds=(0.5, 0.5),
-            speeds=(),
-            batch=2,
-            seed=0,
-            targets=None,
-        )
-        wave = made[0][0].numpy()
-        assert np.array_equal(wave, np.tile(crop, 3)[:8000])
-
-    @pytest.mark.parametrize("kind", ["missing", "damaged", "nan"])
-    def test_what_cannot_be_heard_is_named(self, tmp_path, kind):
-        path = tmp_path / "bad.wav"
-        if kind == "damaged":
-            path.write_bytes(b"RIFF" + bytes(100))
-        if kind == "nan":
-            soundfile.write(path, np.full(4000, np.nan), RATE, subtype="FLOAT")
-        with pytest.raises(AudioError, match=r"bad\.wav: "):
-            read_crop(Utterance("a", path, "a"), RATE, 2000, 0.0)
-
-    def test_file_that_breaks_in_the_middle_is_named(self, tmp_path):
-        path = write_voice(tmp_path / "bad.flac", 4.0)
-        content = path.read_bytes()
-        path.write_bytes(content[: len(content) // 2])
-        with pytest.raises(AudioError, match=r"bad\.flac"):
-            read_crop(Utterance("a", path, "a"), RATE, 2000, 1.0)
-
-    def test_real_speech(self, speech_root):
-        path = min((speech_root / "librispeech").rglob("*.flac"))
-        whole, _ = soundfile.read(path, dtype="float32")
-        crop = read_crop(Utterance("a", path, "a"), RATE, 16000, 0.5)
-        first = int(0.5 * (whole.size - 16000 + 1))
-        assert np.array_equal(crop, whole[first : first + 16000])
-
-
-@given(st.integers(1, 50), st.integers(1, 300))
-@settings(deadline=None)
-def test_repeated_is_a_loop(size, length):
-    samples = np.arange(size, dtype=np.float32)
-    assert np.array_equal(repeated(samples, length), np.arange(length) % size)

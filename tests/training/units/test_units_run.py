@@ -20,7 +20,6 @@ from sordino.models.bundle import Bundle
 from sordino.training.features.base import load_features
 from sordino.training.features.cache import RowCache
 from sordino.training.features.ssl_source import SslFeatures
-from sordino.training.features.waves import whole_wave
 from sordino.training.recipes import read_recipe, recipe_names
 from sordino.training.units.bundle import Units, load_units, write_units
 from sordino.training.units.card import units_card
@@ -28,6 +27,7 @@ from sordino.training.units.cluster import usage
 from sordino.training.units.recipe import UnitsRecipe
 from sordino.training.units.run import train_units
 from sordino.training.units.sample import in_turns, sample_frames
+from sordino.training.waves import whole_wave
 from tests.talkers import talkers
 from tests.training.tiny_hubert import save_hubert
 

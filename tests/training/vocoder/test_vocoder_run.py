@@ -19,10 +19,10 @@ for needed in ("lightning_fabric", "tensorboard", "swift_f0"):
 
 from sordino.errors import OutputError, UsageError
 from sordino.models.session import Session
+from sordino.training import launch
 from sordino.training.generator_export import example_inputs
 from sordino.training.launch import Hardware
 from sordino.training.record import CHECKPOINT, LOG
-from sordino.training.vocoder import run
 from sordino.training.vocoder.models import Models, trained_generator
 from sordino.training.vocoder.run import train_vocoder
 from tests.talkers import talkers
@@ -185,7 +185,7 @@ class TestResume:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(run, "launch", cut)
+            patch.setattr(launch, "launch", cut)
             with pytest.raises(KeyboardInterrupt):
                 train(toy_recipe(content), made, tmp_path)
         files = {path: path.stat().st_mtime_ns for path in (tmp_path / "frames").iterdir()}

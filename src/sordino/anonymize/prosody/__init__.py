@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 
+from sordino.anonymize.named import make_known
 from sordino.anonymize.prosody.base import Contour, Prosody
 from sordino.anonymize.prosody.copy import Copy
 from sordino.anonymize.prosody.duration import interpolate, warp_times
@@ -46,11 +46,4 @@ def make_prosody(name: str, **settings: object) -> Prosody:
     """
     if name not in MODES:
         raise UsageError(f"there is no prosody {name!r}; there are: {', '.join(MODES)}")
-    mode = MODES[name]
-    known = inspect.signature(mode).parameters
-    for setting in settings:
-        if setting not in known:
-            raise UsageError(
-                f"prosody {name} has no setting {setting!r}; it has: {', '.join(known)}"
-            )
-    return mode(**settings)  # type: ignore[arg-type]
+    return make_known(MODES[name], settings, f"prosody {name}")

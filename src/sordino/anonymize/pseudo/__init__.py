@@ -7,9 +7,9 @@ pseudo-speakers; a vocoder is trained with such vectors and fed with them.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 
+from sordino.anonymize.named import make_known
 from sordino.anonymize.pseudo.average import Average
 from sordino.anonymize.pseudo.base import Strategy
 from sordino.anonymize.pseudo.density import Density
@@ -40,12 +40,4 @@ def make_strategy(name: str, **settings: object) -> Strategy:
         raise UsageError(
             f"there is no pseudo-speaker strategy {name!r}; there are: {', '.join(STRATEGIES)}"
         )
-    chosen = STRATEGIES[name]
-    known = inspect.signature(chosen).parameters
-    for setting in settings:
-        if setting not in known:
-            raise UsageError(
-                f"pseudo-speaker strategy {name} has no setting {setting!r}; it has:"
-                f" {', '.join(known)}"
-            )
-    return chosen(**settings)
+    return make_known(STRATEGIES[name], settings, f"pseudo-speaker strategy {name}")

@@ -14,11 +14,15 @@ import numpy.typing as npt
 from sordino.anonymize.base import Draws
 from sordino.anonymize.pseudo.pool import Pool
 from sordino.errors import UsageError
+from sordino.privacy.keys import SecretKey
 
 FloatArray = npt.NDArray[np.float64]
 Gender = Literal["same", "cross", "any", "F", "M"]
 
 _Choice = TypeVar("_Choice", bound=str)
+
+# Of each sex of the source with several draws: a strategy may draw the sex of the voice.
+_TRIED = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,25 @@ class Strategy(ABC):
         Raises:
             UsageError: the pool does not suffice, or the source is missing or does not fit.
         """
+
+    def check(self, pool: Pool) -> None:
+        """Refuse a pool from which nobody can get a voice, whatever the key and the source.
+
+        Args:
+            pool: real voices to choose from or to learn from.
+
+        Raises:
+            UsageError: the pool does not suffice; the message says for what.
+        """
+        for number in range(_TRIED):
+            draws = Draws(SecretKey(bytes(32)), ("check", str(number)))
+            try:
+                self.choose(pool, draws, Source(pool.vectors[0], "FM"[number % 2]))
+            except UsageError:
+                if number == _TRIED - 1:
+                    raise
+            else:
+                return
 
 
 def group_of(gender: Gender, pool: Pool, draws: Draws, source: Source | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -42,6 +42,14 @@ class AugmentationSettings:
     lossy: float = 0.15
     noise_db: tuple[float, float] = (0.0, 20.0)
     level_db: float = 12.0
+
+    def rules(self) -> Iterator[tuple[bool, str]]:
+        """What has to hold, for `sordino.training.recipes.check`."""
+        for name in ("reverberation", "noise", "babble", "telephone", "lossy"):
+            yield 0 <= getattr(self, name) <= 1, f"augmentation.{name} is a share from 0 to 1"
+        yield self.rooms >= 0, "augmentation.rooms is 0 or more"
+        yield self.noise_db[0] <= self.noise_db[1], "augmentation.noise_db are low and high"
+        yield self.level_db >= 0, "augmentation.level_db is 0 or more"
 
 
 class Augmenter:

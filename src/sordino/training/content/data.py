@@ -21,7 +21,7 @@ from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.voice import tilted
 from sordino.training.content.recipe import PerturbationSettings
 from sordino.training.features.cache import RowCache
-from sordino.training.features.waves import RATE, part_of_wave
+from sordino.training.waves import RATE, part_of_wave
 
 FloatArray = npt.NDArray[np.float32]
 

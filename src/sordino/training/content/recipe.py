@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sordino.errors import UsageError
 from sordino.training.augment.chain import AugmentationSettings
 from sordino.training.networks.content import has_trained_units
-from sordino.training.recipes import fill
+from sordino.training.recipes import check, fill
 from sordino.training.voices import VoiceSettings
-
-# As a bundle's name has to be; it is needed after the last step.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 @dataclass(frozen=True)
@@ -139,20 +134,14 @@ class ContentRecipe:
     validate_every: int = 1000
 
     def __post_init__(self) -> None:
-        for right, what in (*self._of_data(), *self._of_effects(), *self._of_optimisation()):
-            if not right:
-                raise UsageError(f"recipe {self.name}: {what}")
+        check(self.name, (*self._of_data(), *self._of_effects(), *self._of_optimisation()))
 
     def _of_data(self) -> Iterator[tuple[bool, str]]:
         data, voices = self.data, self.voices
-        named = re.fullmatch(_NAME, self.name) is not None
-        yield named, f"its name {self.name!r} has to be of letters, digits, '.', '_' and '-'"
         yield 0 < data.validation < 1, "data.validation is a share between 0 and 1"
         yield 0.1 <= data.crop_seconds <= 60, "data.crop_seconds is a length from 0.1 to 60 s"
         yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"
-        yield voices.copies >= 0, "voices.copies is 0 or more"
-        yield 0 <= voices.share <= 1, "voices.share is a share from 0 to 1"
-        yield min(voices.pitch, voices.tract) >= 0, "voices.pitch and .tract are 0 or more"
+        yield from voices.rules()
         yield (
             voices.tempo == 0 or not voices.copies,
             "voices.tempo is 0: at another tempo the targets would not be those of the speech",
@@ -160,13 +149,8 @@ class ContentRecipe:
         yield self.validate_every >= 1, "validate_every is 1 or more"
 
     def _of_effects(self) -> Iterator[tuple[bool, str]]:
-        chosen, changes, decoder = self.augmentation, self.perturbation, self.decoder
-        for name in ("reverberation", "noise", "babble", "telephone", "lossy"):
-            share = getattr(chosen, name)
-            yield 0 <= share <= 1, f"augmentation.{name} is a share from 0 to 1"
-        yield chosen.rooms >= 0, "augmentation.rooms is 0 or more"
-        yield chosen.noise_db[0] <= chosen.noise_db[1], "augmentation.noise_db are low and high"
-        yield chosen.level_db >= 0, "augmentation.level_db is 0 or more"
+        changes, decoder = self.perturbation, self.decoder
+        yield from self.augmentation.rules()
         yield 0 <= changes.speed_octaves <= 1, "perturbation.speed_octaves lies between 0 and 1"
         yield changes.tilt_db >= 0, "perturbation.tilt_db is 0 or more"
         yield decoder.layers >= 0, "decoder.layers is 0 or more"
@@ -200,10 +184,4 @@ class ContentRecipe:
         Raises:
             UsageError: a setting is missing, unknown or out of range.
         """
-        for needed in ("name", "network"):
-            if needed not in values:
-                raise UsageError(f"the recipe has no {needed}")
-        quiet = vars(_no_augmentation())
-        voices = {"tempo": 0.0, **values.get("voices", {})}
-        chosen = {**quiet, **values.get("augmentation", {})}
-        return fill(cls, {**values, "voices": voices, "augmentation": chosen})
+        return fill(cls, values)

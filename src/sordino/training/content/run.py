@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -32,21 +31,21 @@ from sordino.training.content.validation import MEASURES, validate
 from sordino.training.export import described_network
 from sordino.training.features.base import load_features
 from sordino.training.features.cache import RowCache, fill_caches, half
-from sordino.training.features.waves import RATE
-from sordino.training.launch import Hardware, first_process, is_first, launch, started_by_launcher
+from sordino.training.hold_out import hold_out, thinned
+from sordino.training.launch import Hardware, check_batch, first_process, launch_run
 from sordino.training.loop import LoopSettings, descend, kept_weights, run_loop, seed_step
 from sordino.training.networks.content import ContentNetwork, build_content, self_contained
-from sordino.training.record import LOG, described, settle
+from sordino.training.record import described, newest, settle
 from sordino.training.schedule import warm_cosine
-from sordino.training.speaker.run import Noises
-from sordino.training.speaker.validation import hold_out, thinned
 from sordino.training.units.bundle import KIND as UNITS
 from sordino.training.units.bundle import Units, load_units
 from sordino.training.voices import make_voices
+from sordino.training.waves import RATE, Noises
 
 FloatArray = npt.NDArray[np.float32]
 
-LOG_FIELDS = (*ContentLosses._fields, "learning_rate", *(f"valid_{name}" for name in MEASURES))
+VALIDATED = tuple(f"valid_{name}" for name in MEASURES)
+LOG_FIELDS = (*ContentLosses._fields, "learning_rate", *VALIDATED)
 
 _MOST_VALIDATION = 200
 
@@ -160,12 +159,7 @@ def train_content(
         jobs=jobs,
         quiet=quiet,
     )
-    curves = folder / "curves"
-    if started_by_launcher() or hardware.nodes > 1:
-        launch(hardware, curves, prepare_and_learn, begin, ready)
-    else:
-        begin()
-        launch(hardware, curves, learn, ready())
+    launch_run(hardware, folder, begin, ready, learn)
     if not first_process():
         return None
     return _export(recipe, network, corpus, folder, targets, licence=licence)
@@ -216,17 +210,6 @@ def prepare(
         hardware=hardware,
         quiet=quiet,
     )
-
-
-def prepare_and_learn(
-    fabric: Fabric, begin: Callable[[], None], ready: Callable[[], Prepared]
-) -> None:
-    """`learn` in processes that have no common parent: the first makes what the others find."""
-    with fabric.rank_zero_first():
-        if is_first(fabric):
-            begin()
-        prepared = ready()
-    learn(fabric, prepared)
 
 
 def learn(fabric: Fabric, prepared: Prepared) -> None:
@@ -297,12 +280,7 @@ def _check(
     recipe: ContentRecipe, network: Mapping[str, Any], corpus: Corpus, hardware: Hardware
 ) -> None:
     """Refuse at once what would fail after hours of preparation."""
-    batch = recipe.optimisation.batch
-    if batch % hardware.processes:
-        raise UsageError(
-            f"a batch of {batch} cannot be shared by {hardware.processes} processes evenly; set"
-            " optimisation.batch"
-        )
+    check_batch(recipe.optimisation.batch, hardware)
     hold_out(corpus, recipe.data.validation, recipe.data.seed)
     hop = _starting(recipe, network).hop
     if hop != HOP:
@@ -340,8 +318,7 @@ def _ask(
     if recipe.teacher:
         whisper = features["source"] == "whisper"
         features |= {"model": recipe.teacher} if whisper else {"ssl": {"source": recipe.teacher}}
-    device = "cpu" if hardware.accelerator == "cpu" else "auto"
-    source = load_features(features, device=device)
+    source = load_features(features, device=hardware.device)
 
     def compute(waves: Sequence[FloatArray]) -> list[list[npt.NDArray[Any]]]:
         found = source.features_many(waves)
@@ -388,7 +365,7 @@ def _export(
 ) -> Bundle:
     content = trained_network(network, folder)
     heard, held = hold_out(corpus, recipe.data.validation, recipe.data.seed)
-    figures = _last_figures(folder / LOG)
+    figures = newest(folder, VALIDATED)
     metadata = {
         "name": recipe.name,
         "summary": recipe.summary or f"Content encoder: {content.channels} values a frame.",
@@ -397,12 +374,3 @@ def _export(
     }
     card = content_card(recipe, content, units, heard, held, figures, licence=licence)
     return write_content(folder / recipe.name, content, network, metadata, card, replace=True)
-
-
-def _last_figures(log: Path) -> dict[str, float]:
-    """What was measured at the last step."""
-    with log.open(newline="", encoding="utf-8") as file:
-        last = list(csv.DictReader(file))[-1]
-    return {
-        name: float(value) for name, value in last.items() if name.startswith("valid_") and value
-    }

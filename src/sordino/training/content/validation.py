@@ -11,7 +11,7 @@ from sordino.corpus.utterance import Utterance
 from sordino.training.content.data import HOP
 from sordino.training.content.task import ContentTask
 from sordino.training.features.cache import RowCache
-from sordino.training.features.waves import part_of_wave
+from sordino.training.waves import part_of_wave
 
 _MOST_FRAMES = 500
 

@@ -12,7 +12,8 @@ from tqdm import tqdm
 
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError, OutputError
-from sordino.training.features.waves import whole_wave
+from sordino.training.files import save_array
+from sordino.training.waves import whole_wave
 
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.generic]
@@ -70,15 +71,7 @@ class RowCache:
         Raises:
             OutputError: they cannot be written.
         """
-        path = self.path(utterance)
-        part = path.with_suffix(".part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                np.save(file, rows, allow_pickle=False)
-            part.replace(path)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+        save_array(self.path(utterance), rows)
 
     def count(self, utterance: Utterance) -> int:
         """How many rows an utterance has."""

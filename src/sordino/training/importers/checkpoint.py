@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -23,7 +24,10 @@ def read_tensors(source: Path | IO[bytes], where: str) -> Mapping[str, Any]:
         UsageError: it is not a checkpoint, or holds more than tensors.
     """
     try:
-        content = torch.load(source, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            # Of how a file was pickled; it loads or it does not.
+            warnings.simplefilter("ignore")
+            content = torch.load(source, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file fails in many ways inside torch
         # What torch says of it recommends to run what is in the file.
         raise UsageError(

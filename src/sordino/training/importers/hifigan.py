@@ -15,8 +15,8 @@ from typing import Any
 from torch import Tensor
 
 from sordino.errors import UsageError
-from sordino.models.bundle import Bundle, write_bundle
-from sordino.training.generator_export import generator_graph
+from sordino.models.bundle import Bundle
+from sordino.training.generator_export import SAMPLE_RATE, write_vocoder
 from sordino.training.importers.checkpoint import (
     load_renamed,
     read_tensors,
@@ -25,7 +25,6 @@ from sordino.training.importers.checkpoint import (
 )
 from sordino.training.importers.weight_norm import plain_weights
 from sordino.training.networks.generators import build_generator
-from sordino.training.voice_bundle import SAMPLE_RATE, VOCODER_GRAPH, VOCODER_KIND
 
 _CONFIG, _PREFIX = "config.json", "g_"
 # What the authors' generator carries along: content encoder, speaker encoder and its features.
@@ -98,24 +97,15 @@ def import_hifigan(source: Path, destination: Path, name: str) -> Bundle:
     generator = build_generator(network)
     load_renamed(generator, weights, lambda ours: ours, str(file))
     metadata = {
-        "kind": VOCODER_KIND,
         "name": name,
         "summary": f"HiFi-GAN vocoder as released, {channels} content channels.",
         "licence": "see its source",
-        "sample_rate": SAMPLE_RATE,
-        "generator": {
-            "hop": _HOP,
-            "context": generator.context_frames,
-            "architecture": "hifigan",
-        },
         "content": {"hop": 320, "channels": channels, "context": None},
         "pitch": {"tracker": "yaapt"},
         "speaker": {"dimension": speaker, "encoder": None, "digest": None},
-        "network": network,
     }
     card = _CARD.format(name=name, channels=channels, speaker=speaker, file=file.name)
-    files = {VOCODER_GRAPH: generator_graph(generator), "CARD.md": card.encode()}
-    return write_bundle(destination, metadata, files)
+    return write_vocoder(destination, generator, network, metadata, card)
 
 
 def generator_file(source: Path) -> Path:

@@ -11,16 +11,16 @@ import numpy.typing as npt
 
 from sordino.corpus.layouts.detect import read_corpus
 from sordino.errors import OutputError, UsageError
-from sordino.models.bundle import Bundle, write_bundle
+from sordino.models.bundle import Bundle
 from sordino.training.importers.hifigan import generator_file, generator_weights, import_hifigan
 from sordino.training.importers.pool import Arrays, holds_vectors, read_pool
 from sordino.training.importers.soft_hubert import carries_content, import_soft_hubert
 from sordino.training.importers.speechbrain import import_ecapa
-from sordino.training.voice.pool import Ear, PoolSettings, chosen, described_pool, make_pool
-from sordino.training.voice_bundle import SAMPLE_RATE, write_voice
+from sordino.training.voice.card import lowered
+from sordino.training.voice.pool import PoolSettings, chosen, described_pool, make_pool
+from sordino.training.voice_bundle import write_voice
 
 _CONTENT, _VOCODERS, _ENCODER, _POOL = "HuBERT_soft", "HiFi-GAN", "ECAPA-TDNN", "pool"
-_RESERVED = frozenset({"format", "version", "files"})
 
 _CARD = """# {name}
 
@@ -80,8 +80,8 @@ def import_voice(
         vocoder=vocoder.summary,
         encoder=encoder.summary,
         pool=described_pool(pool),
-        content_card=_lowered(content.card),
-        vocoder_card=_lowered(vocoder.card),
+        content_card=lowered(content.card),
+        vocoder_card=lowered(vocoder.card),
     )
     metadata = {
         "name": name,
@@ -140,8 +140,8 @@ def import_release(
         )
         parts = import_hifigan(file, place / "vocoder", name)
         voice = import_voice(content, parts, encoder, arrays, place / "voice", name)
-        _copied(encoder, beside)
-        return _copied(voice, destination)
+        encoder.copy(beside)
+        return voice.copy(destination)
 
 
 def _vocoder_folder(source: Path, wanted: str | None) -> Path:
@@ -173,20 +173,5 @@ def _pool(folder: Path, encoder: Bundle, work: Path) -> Arrays:
     if holds_vectors(folder):
         return read_pool(folder)
     settings = PoolSettings()
-    ear = Ear(
-        encoder=str(encoder.folder),
-        tracker="swift",
-        shortest=round(settings.shortest_seconds * SAMPLE_RATE),
-        longest=round(settings.longest_seconds * SAMPLE_RATE),
-    )
+    ear = settings.ear(str(encoder.folder), "swift")
     return make_pool(chosen(read_corpus(folder), settings), work, ear, jobs=1)
-
-
-def _copied(bundle: Bundle, path: Path) -> Bundle:
-    metadata = {key: value for key, value in bundle.metadata.items() if key not in _RESERVED}
-    return write_bundle(path, metadata, {name: bundle.path(name) for name in bundle.files})
-
-
-def _lowered(card: str) -> str:
-    """A card with its headings one level down."""
-    return "\n".join(f"#{line}" if line.startswith("#") else line for line in card.splitlines())

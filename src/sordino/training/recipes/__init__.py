@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from sordino.errors import UsageError
+from sordino.models.bundle import NAME
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -78,14 +79,56 @@ def read_recipe(name: str, overrides: Sequence[str] = (), kind: Kind = "speaker"
     return recipe
 
 
-def fill(kind: type[Recipe], values: Mapping[str, Any], where: str = "recipe") -> Recipe:
+def fill(kind: type[Recipe], values: Mapping[str, Any]) -> Recipe:
     """A dataclass, with dataclasses in it, from nested dictionaries; lists become tuples.
 
+    Args:
+        kind: the dataclass; those in it have a default factory, which gives what their sections do
+            not say.
+        values: the settings by their names.
+
     Raises:
-        UsageError: a setting that there is not, or one of another type; the message names it.
+        UsageError: a setting that there is not, one of another type, or one that is missing; the
+            message names it.
     """
-    hints = get_type_hints(kind)
-    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    arguments = _arguments(kind, values, "recipe")
+    for name, field in _fields(kind).items():
+        optional = field.default is not MISSING or field.default_factory is not MISSING
+        if not optional and name not in arguments:
+            raise UsageError(f"the recipe has no {name}")
+    return kind(**arguments)
+
+
+def check(name: str, rules: Iterable[tuple[bool, str]] = ()) -> None:
+    """See that a recipe's name can be that of a model, and that what it says is in range.
+
+    Args:
+        name: of the recipe; it is needed after the last step.
+        rules: whether each holds, and what has to hold.
+
+    Raises:
+        UsageError: something does not; the message says what has to.
+
+    Example:
+        >>> check("mine", [(True, "data.seed is 0 or more")])
+    """
+    named = NAME.fullmatch(name) is not None
+    letters = f"its name {name!r} has to be of letters, digits, '.', '_' and '-'"
+    for right, what in ((named, letters), *rules):
+        if not right:
+            raise UsageError(f"recipe {name}: {what}")
+
+
+def _folder(kind: Kind) -> Traversable:
+    return resources.files("sordino.training.recipes") / kind
+
+
+def _fields(kind: type) -> dict[str, Field[Any]]:
+    return {field.name: field for field in fields(kind)}
+
+
+def _arguments(kind: type, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    hints, known = get_type_hints(kind), _fields(kind)
     arguments: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
@@ -94,14 +137,11 @@ def fill(kind: type[Recipe], values: Mapping[str, Any], where: str = "recipe") -
         if isinstance(hint, type) and is_dataclass(hint):
             if not isinstance(value, Mapping):
                 raise UsageError(f"{where}: {name} is a section, not a value")
-            arguments[name] = fill(hint, value, name)
+            default: Any = known[name].default_factory
+            arguments[name] = replace(default(), **_arguments(hint, value, name))
         else:
             arguments[name] = _converted(value, hint, f"{where}: {name}")
-    return kind(**arguments)
-
-
-def _folder(kind: Kind) -> Traversable:
-    return resources.files("sordino.training.recipes") / kind
+    return arguments
 
 
 def _converted(value: Any, hint: Any, where: str) -> Any:

@@ -11,19 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import soundfile
 import soxr
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from sordino.corpus.utterance import Utterance
-from sordino.errors import AudioError
 from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.noise import mix
 from sordino.training.augment.voice import tilted
 from sordino.training.speaker.recipe import PerturbationSettings
 from sordino.training.speaker.teacher import CropTeacher
+from sordino.training.waves import read_crop, repeated
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -189,57 +188,3 @@ class Collate:
         if self._teacher is not None:
             judged = torch.from_numpy(self._teacher(judged.numpy(), self._rate))
         return Batch(torch.stack(waves), torch.tensor(speakers), judged)
-
-
-def read_crop(utterance: Utterance, sample_rate: int, length: int, where: float) -> FloatArray:
-    """A part of an utterance; only what is needed is decoded where the file's format allows it.
-
-    Args:
-        utterance: the speech.
-        sample_rate: wanted, in Hz.
-        length: wanted, in samples.
-        where: 0 for the first such part, 1 for the last.
-
-    Returns:
-        Mono, shape (at most length,): the whole utterance if it is shorter.
-
-    Raises:
-        AudioError: the file cannot be read.
-    """
-    if utterance.start is None and utterance.end is None:
-        try:
-            with soundfile.SoundFile(utterance.path) as file:
-                if file.samplerate == sample_rate and file.seekable():
-                    file.seek(_first(file.frames, length, where))
-                    block = file.read(length, dtype="float32", always_2d=True)
-                    return _sound(block.mean(axis=1), utterance)
-        except soundfile.LibsndfileError:
-            # Another format, or damage: the general reader knows, and says which.
-            pass
-    recording = utterance.read()
-    mono = recording.samples.mean(axis=0)
-    if recording.sample_rate != sample_rate:
-        mono = soxr.resample(mono, recording.sample_rate, sample_rate)
-    first = _first(mono.size, length, where)
-    return _sound(mono[first : first + length], utterance)
-
-
-def repeated(samples: FloatArray, length: int) -> FloatArray:
-    """Samples said again until they fill a length, or cut to it.
-
-    Example:
-        >>> repeated(np.array([1, 2], dtype=np.float32), 5).tolist()
-        [1.0, 2.0, 1.0, 2.0, 1.0]
-    """
-    return np.resize(samples, length)
-
-
-def _first(samples: int, length: int, where: float) -> int:
-    room = max(0, samples - length)
-    return min(int(where * (room + 1)), room)
-
-
-def _sound(samples: npt.NDArray[np.float32], utterance: Utterance) -> FloatArray:
-    if samples.size == 0 or not np.isfinite(samples).all():
-        raise AudioError(f"{utterance.path}: holds no samples, NaN or infinity")
-    return samples

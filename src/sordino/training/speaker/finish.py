@@ -9,16 +9,12 @@ import torch
 from sordino.corpus.corpus import Corpus
 from sordino.models.bundle import Bundle
 from sordino.training.export import write_encoder
+from sordino.training.hold_out import hold_out, thinned
 from sordino.training.speaker.calibration import verification_facts
 from sordino.training.speaker.card import model_card
 from sordino.training.speaker.recipe import SpeakerRecipe
 from sordino.training.speaker.run import SAMPLE_RATE, trained_encoder
-from sordino.training.speaker.validation import (
-    embed_utterances,
-    hold_out,
-    thinned,
-    trial_error,
-)
+from sordino.training.speaker.validation import embed_utterances, trial_error
 
 # Enough enrolments of heard speakers for impostors, without embedding a large corpus again.
 _MOST_HEARD = 4000

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sordino.errors import UsageError
 from sordino.training.augment.chain import AugmentationSettings
-from sordino.training.recipes import fill
+from sordino.training.recipes import check, fill
 from sordino.training.voices import VoiceSettings
-
-# As a bundle's name has to be; it is needed after the last step.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 @dataclass(frozen=True)
@@ -131,21 +126,16 @@ class SpeakerRecipe:
     validate_every: int = 1000
 
     def __post_init__(self) -> None:
-        for right, what in (
-            (
-                re.fullmatch(_NAME, self.name) is not None,
-                f"its name {self.name!r} has to be of letters, digits, '.', '_' and '-'",
-            ),
+        rules = (
             *self._of_data(),
             *self._of_effects(),
             *self._of_optimisation(),
             (self.validate_every >= 1, "validate_every is 1 or more"),
-        ):
-            if not right:
-                raise UsageError(f"recipe {self.name}: {what}")
+        )
+        check(self.name, rules)
 
     def _of_data(self) -> Iterator[tuple[bool, str]]:
-        data, voices = self.data, self.voices
+        data = self.data
         shortest, longest = data.crop_seconds
         speeds = {1.0, *data.speeds}
         yield 0 < data.validation < 1, "data.validation is a share between 0 and 1"
@@ -154,19 +144,10 @@ class SpeakerRecipe:
         yield all(0.5 <= speed <= 2 for speed in speeds), "data.speeds lie between 0.5 and 2"
         yield len(speeds) == 1 + len(data.speeds), "data.speeds differ from each other and from 1"
         yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"
-        yield voices.copies >= 0, "voices.copies is 0 or more"
-        yield 0 <= voices.share <= 1, "voices.share is a share from 0 to 1"
-        deviations = (voices.pitch, voices.tract, voices.tempo)
-        yield min(deviations) >= 0, "voices.pitch, .tract and .tempo are 0 or more"
+        yield from self.voices.rules()
 
     def _of_effects(self) -> Iterator[tuple[bool, str]]:
-        chosen = self.augmentation
-        for name in ("reverberation", "noise", "babble", "telephone", "lossy"):
-            share = getattr(chosen, name)
-            yield 0 <= share <= 1, f"augmentation.{name} is a share from 0 to 1"
-        yield chosen.rooms >= 0, "augmentation.rooms is 0 or more"
-        yield chosen.noise_db[0] <= chosen.noise_db[1], "augmentation.noise_db are low and high"
-        yield chosen.level_db >= 0, "augmentation.level_db is 0 or more"
+        yield from self.augmentation.rules()
         changes = self.perturbation
         yield 0 <= changes.speed_octaves <= 1, "perturbation.speed_octaves lies between 0 and 1"
         yield changes.tilt_db >= 0, "perturbation.tilt_db is 0 or more"
@@ -205,7 +186,4 @@ class SpeakerRecipe:
         Raises:
             UsageError: a setting is missing, unknown or out of range.
         """
-        for needed in ("name", "network"):
-            if needed not in values:
-                raise UsageError(f"the recipe has no {needed}")
         return fill(cls, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,17 +19,13 @@ from sordino.corpus.utterance import Utterance
 from sordino.errors import UsageError
 from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.reverberation import simulate_rooms
-from sordino.training.launch import (
-    Hardware,
-    is_first,
-    launch,
-    started_by_launcher,
-)
+from sordino.training.hold_out import hold_out, thinned
+from sordino.training.launch import Hardware, check_batch, launch_run
 from sordino.training.loop import LoopSettings, descend, kept_weights, run_loop, seed_step
 from sordino.training.networks.encoder import build_encoder, dimension_of
 from sordino.training.record import described, settle
 from sordino.training.schedule import warm_cosine
-from sordino.training.speaker.data import Batch, Collate, Crops, read_crop, repeated
+from sordino.training.speaker.data import Batch, Collate, Crops
 from sordino.training.speaker.recipe import SpeakerRecipe
 from sordino.training.speaker.task import Losses, SpeakerTask
 from sordino.training.speaker.teacher import (
@@ -38,8 +34,9 @@ from sordino.training.speaker.teacher import (
     target_space,
     teacher_vectors,
 )
-from sordino.training.speaker.validation import hold_out, thinned, validation_error
+from sordino.training.speaker.validation import validation_error
 from sordino.training.voices import make_voices
+from sordino.training.waves import Noises
 
 SAMPLE_RATE = 16000
 
@@ -132,12 +129,7 @@ def train_speaker(
         jobs=jobs,
         quiet=quiet,
     )
-    curves = folder / "curves"
-    if started_by_launcher() or hardware.nodes > 1:
-        launch(hardware, curves, prepare_and_learn, begin, ready)
-    else:
-        begin()
-        launch(hardware, curves, learn, ready())
+    launch_run(hardware, folder, begin, ready, learn)
     return trained_encoder(recipe, folder)
 
 
@@ -199,17 +191,6 @@ def prepare(
     )
 
 
-def prepare_and_learn(
-    fabric: Fabric, begin: Callable[[], None], ready: Callable[[], Prepared]
-) -> None:
-    """`learn` in processes that have no common parent: the first makes what the others find."""
-    with fabric.rank_zero_first():
-        if is_first(fabric):
-            begin()
-        prepared = ready()
-    learn(fabric, prepared)
-
-
 def learn(fabric: Fabric, prepared: Prepared) -> None:
     """The loop, in each process."""
     recipe, wanted = prepared.recipe, prepared.recipe.optimisation
@@ -265,12 +246,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
 
 def _check(recipe: SpeakerRecipe, corpus: Corpus, hardware: Hardware) -> None:
     """Refuse at once what would fail after hours of preparation."""
-    batch = recipe.optimisation.batch
-    if batch % hardware.processes or batch // hardware.processes < 2:
-        raise UsageError(
-            f"a batch of {batch} cannot be shared by {hardware.processes} processes evenly, with 2"
-            " crops or more for each; set optimisation.batch"
-        )
+    check_batch(recipe.optimisation.batch, hardware, least=2)
     hold_out(corpus, recipe.data.validation, recipe.data.seed)
     if recipe.start:
         starting_network(recipe)
@@ -320,15 +296,3 @@ def _crops(prepared: Prepared) -> Crops:
         recipe.augmentation, SAMPLE_RATE, prepared.rooms, crops.other_speech, noises
     )
     return crops
-
-
-class Noises:
-    """Parts of recordings of noise."""
-
-    def __init__(self, recordings: Sequence[Utterance]) -> None:
-        self._recordings = recordings
-
-    def __call__(self, length: int, generator: np.random.Generator) -> FloatArray:
-        """A part of any of them, said again where it is too short."""
-        chosen = self._recordings[int(generator.integers(len(self._recordings)))]
-        return repeated(read_crop(chosen, SAMPLE_RATE, length, generator.random()), length)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sordino.errors import UsageError
-from sordino.training.recipes import fill
+from sordino.training.recipes import check, fill
 
 METHODS = ("minibatch", "lloyd")
 
-# As a bundle's name has to be.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 # Units are kept in 16 bits.
 _MOST_UNITS = 2**16
 
@@ -80,13 +76,9 @@ class UnitsRecipe:
     clustering: ClusteringSettings = field(default_factory=ClusteringSettings)
 
     def __post_init__(self) -> None:
-        for right, what in self._rules():
-            if not right:
-                raise UsageError(f"recipe {self.name}: {what}")
+        check(self.name, self._rules())
 
     def _rules(self) -> Iterator[tuple[bool, str]]:
-        named = re.fullmatch(_NAME, self.name) is not None
-        yield named, f"its name {self.name!r} has to be of letters, digits, '.', '_' and '-'"
         yield 2 <= self.units <= _MOST_UNITS, f"units are 2 to {_MOST_UNITS}"
         yield self.sample.frames >= self.units, "sample.frames are as many as the units, or more"
         yield 0 <= self.sample.seed < 2**32, "sample.seed is 0 or more, and less than 2 ** 32"
@@ -103,7 +95,4 @@ class UnitsRecipe:
         Raises:
             UsageError: a setting is missing, unknown or out of range.
         """
-        for needed in ("name", "features"):
-            if needed not in values:
-                raise UsageError(f"the recipe has no {needed}")
         return fill(cls, values)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 
 from sordino.corpus.corpus import Corpus
 from sordino.corpus.utterance import Utterance
-from sordino.models.bundle import Bundle, write_bundle
+from sordino.models.bundle import Bundle
 from sordino.training.content.export import write_content
-from sordino.training.generator_export import generator_graph
-from sordino.training.networks.generators.base import HOP
-from sordino.training.record import LOG
-from sordino.training.speaker.validation import hold_out
+from sordino.training.generator_export import write_vocoder
+from sordino.training.hold_out import hold_out
+from sordino.training.record import newest
 from sordino.training.vocoder.card import along_card, model_card
-from sordino.training.vocoder.frames import SAMPLE_RATE, content_facts, make_frames
+from sordino.training.vocoder.frames import content_facts, make_frames
 from sordino.training.vocoder.models import (
     FRAMES,
     Models,
@@ -25,9 +23,6 @@ from sordino.training.vocoder.models import (
 )
 from sordino.training.vocoder.recipe import VocoderRecipe
 from sordino.training.vocoder.validation import FIELDS
-
-KIND = "vocoder"
-GRAPH = "generator.onnx"
 
 
 def export_vocoder(
@@ -63,7 +58,7 @@ def export_vocoder(
     framed, _ = make_frames(
         training.utterances, run / FRAMES, sources_of(recipe), jobs=1, quiet=True
     )
-    figures = last_figures(run)
+    figures = newest(run, FIELDS)
     heard = [known.utterance for known in framed]
     content = models.content
     if content is None:
@@ -81,16 +76,9 @@ def export_vocoder(
         figures=figures,
     )
     metadata = {
-        "kind": KIND,
         "name": recipe.name,
         "summary": recipe.summary or f"Generator of speech, {recipe.network.get('architecture')}.",
         "licence": licence,
-        "sample_rate": SAMPLE_RATE,
-        "generator": {
-            "hop": HOP,
-            "context": generator.context_frames,
-            "architecture": recipe.network.get("architecture"),
-        },
         "content": content_facts(content),
         "content_model": {"name": content.name, "digest": content.digest},
         "pitch": {"tracker": recipe.tracker},
@@ -99,11 +87,9 @@ def export_vocoder(
             "encoder": models.encoder.name,
             "digest": models.encoder.digest,
         },
-        "network": network,
         "figures": figures,
     }
-    files = {GRAPH: generator_graph(generator), "CARD.md": card.encode()}
-    return write_bundle(destination, metadata, files, replace=replace)
+    return write_vocoder(destination, generator, network, metadata, card, replace=replace)
 
 
 def content_name(recipe: VocoderRecipe) -> str:
@@ -132,10 +118,3 @@ def _export_content(
         recipe, content, heard, name=content_name(recipe), encoder=encoder, licence=licence
     )
     return write_content(place, content, recipe.along.network, metadata, card, replace=replace)
-
-
-def last_figures(run: Path) -> dict[str, float]:
-    """What the last validation of a run found, by the names of `validation.FIELDS`."""
-    with (run / LOG).open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row.get(FIELDS[0])]
-    return {name: float(rows[-1][name]) for name in FIELDS if rows and rows[-1][name]}

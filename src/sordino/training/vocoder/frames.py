@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +25,8 @@ from sordino.audio.resample import resample
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError, UsageError
 from sordino.models.find import load_model
+from sordino.training.features.cache import half
+from sordino.training.files import mapped, save_array
 from sordino.training.vocoder.recipe import STEP
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ SAMPLE_RATE = 16000
 PITCH_HOP = 160
 
 _FULL_SCALE = 32767
-_LARGEST_HALF = 65504.0
 _HIGHEST_PEAK = 0.999
 _STANDARD_UTTERANCES, _STANDARD_STRIDE = 500, 10
 _LEAST_DEVIATION = 1e-3
@@ -235,7 +234,6 @@ def make_frames(
         AudioError: an utterance cannot be read, or has no speaker vector; the message starts with
             its path.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     tasks = [(utterance, folder, sources) for utterance in utterances]
     missing = [task for task in tasks if not _place(task[1], task[0]).exists()]
     with tqdm(
@@ -245,7 +243,7 @@ def make_frames(
         unit="utt",
         disable=quiet,
     ) as bar:
-        for _ in _mapped(missing, jobs):
+        for _ in mapped(_make, missing, jobs):
             bar.update()
     framed, vectors = [], []
     for utterance in utterances:
@@ -261,14 +259,6 @@ def make_frames(
     return framed, np.stack(vectors)
 
 
-def _mapped(tasks: Sequence[tuple[Utterance, Path, Sources]], jobs: int) -> Iterator[None]:
-    if jobs == 1 or len(tasks) < 2:
-        yield from map(_make, tasks)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_make, tasks)
-
-
 def _make(task: tuple[Utterance, Path, Sources]) -> None:
     utterance, folder, sources = task
     tools = _opened(sources)
@@ -281,8 +271,8 @@ def _make(task: tuple[Utterance, Path, Sources]) -> None:
     except AudioError as error:
         raise AudioError(f"{utterance.path}: {error}") from error
     path = _place(folder, utterance)
-    _save(_vector_place(path), vector)
-    _save(path, rows)
+    save_array(_vector_place(path), vector)
+    save_array(path, rows)
 
 
 class _Tools:
@@ -314,9 +304,7 @@ class _Tools:
             f0 = self._tracker.track(wave)
             rows["wave"] = np.round(wave * _FULL_SCALE).reshape(-1, STEP)
             rows["f0"] = f0.reshape(rows["f0"].shape)
-            # Features beyond half precision would become infinite.
-            halves = np.clip(content, -_LARGEST_HALF, _LARGEST_HALF)
-            rows["content"] = halves.reshape(rows["content"].shape)
+            rows["content"] = half(content).reshape(rows["content"].shape)
         return rows
 
     def vector(self, wave: FloatArray) -> FloatArray:
@@ -362,10 +350,3 @@ def _place(folder: Path, utterance: Utterance) -> Path:
 
 def _vector_place(path: Path) -> Path:
     return path.with_suffix(".vector.npy")
-
-
-def _save(path: Path, array: npt.NDArray[np.generic]) -> None:
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.save(file, array)
-    part.replace(path)

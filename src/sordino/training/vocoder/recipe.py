@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sordino.errors import UsageError
-from sordino.training.recipes import fill
+from sordino.training.recipes import check, fill
 
 STEP = 320
 """Samples that crops are aligned to: a content frame, two pitch frames."""
 
 SPEAKER_VECTORS = ("utterance", "another", "speaker", "mixed")
 SCHEDULES = ("epochs", "cosine")
-
-# As a bundle's name has to be; it is needed after the last step.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 @dataclass(frozen=True)
@@ -202,19 +197,14 @@ class VocoderRecipe:
     validate_every: int = 5000
 
     def __post_init__(self) -> None:
-        for right, what in (
-            (
-                re.fullmatch(_NAME, self.name) is not None,
-                f"its name {self.name!r} has to be of letters, digits, '.', '_' and '-'",
-            ),
+        rules = (
             *self._of_data(),
             *self._of_losses(),
             *self._of_optimisation(),
             *self._of_along(),
             (self.validate_every >= 1, "validate_every is 1 or more"),
-        ):
-            if not right:
-                raise UsageError(f"recipe {self.name}: {what}")
+        )
+        check(self.name, rules)
 
     def _of_data(self) -> Iterator[tuple[bool, str]]:
         data, speaker = self.data, self.speaker
@@ -307,7 +297,4 @@ class VocoderRecipe:
         Raises:
             UsageError: a setting is missing, unknown or out of range.
         """
-        for needed in ("name", "network"):
-            if needed not in values:
-                raise UsageError(f"the recipe has no {needed}")
         return fill(cls, values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,15 +12,14 @@ import numpy.typing as npt
 from lightning_fabric import Fabric
 
 from sordino.corpus.corpus import Corpus
-from sordino.errors import UsageError
 from sordino.models.bundle import Bundle
-from sordino.training.launch import Hardware, first_process, is_first, launch, started_by_launcher
+from sordino.training.hold_out import hold_out, thinned
+from sordino.training.launch import Hardware, check_batch, first_process, is_first, launch_run
 from sordino.training.loop import LoopSettings, run_loop, seed_step
 from sordino.training.networks.discriminators import Discriminators, DiscriminatorSettings
 from sordino.training.networks.encoder import settings_from
 from sordino.training.networks.generators import add_weight_norm
 from sordino.training.record import described, settle
-from sordino.training.speaker.validation import hold_out, thinned
 from sordino.training.vocoder.along import Along, build_listener
 from sordino.training.vocoder.data import Crops
 from sordino.training.vocoder.finish import export_vocoder
@@ -122,12 +120,7 @@ def train_vocoder(
         jobs=jobs,
         quiet=quiet,
     )
-    curves = folder / "curves"
-    if started_by_launcher() or hardware.nodes > 1:
-        launch(hardware, curves, prepare_and_learn, begin, ready)
-    else:
-        begin()
-        launch(hardware, curves, learn, ready())
+    launch_run(hardware, folder, begin, ready, learn)
     if not first_process():
         return None
     place = folder / recipe.name
@@ -148,7 +141,7 @@ def prepare(
     seed = recipe.data.seed
     training, validation = hold_out(corpus, recipe.data.validation, seed)
     some = thinned(validation.utterances, _MOST_VALIDATION, seed)
-    sources = sources_of(recipe, _device(hardware))
+    sources = sources_of(recipe, hardware.device)
     make = partial(make_frames, folder=folder / FRAMES, sources=sources, jobs=jobs, quiet=quiet)
     framed, vectors = make(training.utterances)
     held, held_vectors = make(some)
@@ -165,17 +158,6 @@ def prepare(
         hardware=hardware,
         quiet=quiet,
     )
-
-
-def prepare_and_learn(
-    fabric: Fabric, begin: Callable[[], None], ready: Callable[[], Prepared]
-) -> None:
-    """`learn` in processes that have no common parent: the first makes what the others find."""
-    with fabric.rank_zero_first():
-        if is_first(fabric):
-            begin()
-        prepared = ready()
-    learn(fabric, prepared)
 
 
 def learn(fabric: Fabric, prepared: Prepared) -> None:
@@ -234,12 +216,7 @@ def _check(recipe: VocoderRecipe, models: Models, corpus: Corpus, hardware: Hard
     """Refuse at once what would fail after hours of preparation."""
     from sordino.dsp.pitch import load_tracker
 
-    batch = recipe.optimisation.batch
-    if batch % hardware.processes:
-        raise UsageError(
-            f"a batch of {batch} cannot be shared by {hardware.processes} processes evenly; set"
-            " optimisation.batch"
-        )
+    check_batch(recipe.optimisation.batch, hardware)
     hold_out(corpus, recipe.data.validation, recipe.data.seed)
     load_tracker(recipe.tracker).track(np.zeros(STEP))
     build_vocoder(models.network(recipe))
@@ -257,11 +234,7 @@ def _teacher(recipe: VocoderRecipe, hardware: Hardware) -> str | None:
         return None
     from sordino.training.features.base import load_features
 
-    return load_features(recipe.along.features, device=_device(hardware)).key
-
-
-def _device(hardware: Hardware) -> str:
-    return "cpu" if hardware.accelerator == "cpu" else "auto"
+    return load_features(recipe.along.features, device=hardware.device).key
 
 
 def _notes(

@@ -16,7 +16,7 @@ from sordino.training.loop import descend
 from sordino.training.networks.content import ContentNetwork
 from sordino.training.networks.discriminators import Discriminators, Judgement
 from sordino.training.networks.generators import Generator
-from sordino.training.networks.generators.base import HOP
+from sordino.training.networks.generators.base import HOP, INPUTS
 from sordino.training.networks.generators.two_stage import TwoStage
 from sordino.training.networks.spectra import LogMel, MelSettings
 from sordino.training.schedule import warm_cosine
@@ -285,10 +285,7 @@ def stages_of(generator: Generator) -> TwoStage | None:
 
 def conditions_of(generator: Generator, batch: Batch) -> tuple[Tensor | None, ...]:
     """What a generator takes of a batch, in the order of its arguments."""
-    return tuple(
-        getattr(batch, name) if name in generator.inputs else None
-        for name in ("content", "f0", "speaker", "harmonic", "noise")
-    )
+    return tuple(getattr(batch, name) if name in generator.inputs else None for name in INPUTS)
 
 
 def learning_rate(wanted: OptimisationSettings, number: int, utterances: int) -> float:

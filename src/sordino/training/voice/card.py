@@ -48,14 +48,18 @@ def voice_card(
         "- **How well it protects** is measured for each pair of strategy and prosody:"
         " `sordino evaluate anonymization`",
         "",
-        *_below(content),
-        *_below(vocoder),
+        lowered(content.card.strip()),
+        "",
+        lowered(vocoder.card.strip()),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _below(bundle: Bundle) -> list[str]:
-    text = "\n".join(
-        f"#{line}" if line.startswith("#") else line for line in bundle.card.strip().splitlines()
-    )
-    return [text, ""]
+def lowered(card: str) -> str:
+    """A card with its headings one level down, to stand in another card.
+
+    Example:
+        >>> lowered("# mine\\n\\ntext")
+        '## mine\\n\\ntext'
+    """
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in card.splitlines())

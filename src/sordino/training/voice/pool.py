@@ -6,11 +6,9 @@ What is measured of an utterance is kept on disk; measuring can be cut short and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +21,7 @@ from sordino.corpus.corpus import Corpus
 from sordino.corpus.draws import digest
 from sordino.corpus.utterance import Utterance
 from sordino.errors import AudioError, UsageError
+from sordino.training.files import mapped, save_array
 from sordino.training.vocoder.frames import SAMPLE_RATE, training_wave
 
 if TYPE_CHECKING:
@@ -66,6 +65,20 @@ class PoolSettings:
         ):
             if not right:
                 raise UsageError(f"pool: {what}")
+
+    def ear(self, encoder: str, tracker: str) -> Ear:
+        """What the pool is measured with.
+
+        Args:
+            encoder: name or folder of a speaker encoder.
+            tracker: of pitch.
+        """
+        return Ear(
+            encoder,
+            tracker,
+            shortest=round(self.shortest_seconds * SAMPLE_RATE),
+            longest=round(self.longest_seconds * SAMPLE_RATE),
+        )
 
 
 @dataclass(frozen=True)
@@ -131,11 +144,10 @@ def make_pool(
         UsageError: nobody is left who speaks half a second with a voice.
         AudioError: an utterance cannot be read; the message starts with its path.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     tasks = [(utterance, folder, ear) for utterance in utterances]
     with tqdm(total=len(tasks), desc="pool", unit="utt", disable=quiet) as bar:
         measured = []
-        for measurement in _mapped(tasks, jobs):
+        for measurement in mapped(_measure, tasks, jobs):
             measured.append(measurement)
             bar.update()
     speakers: dict[str, list[FloatArray]] = {}
@@ -176,14 +188,6 @@ def _register(sums: FloatArray) -> tuple[float, float]:
     return float(mean), float(np.sqrt(max(0.0, sums[2] / sums[0] - mean**2)))
 
 
-def _mapped(tasks: Sequence[tuple[Utterance, Path, Ear]], jobs: int) -> Iterator[FloatArray]:
-    if jobs == 1 or len(tasks) < 2:
-        yield from map(_measure, tasks)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_measure, tasks)
-
-
 def _measure(task: tuple[Utterance, Path, Ear]) -> FloatArray:
     """Voiced frames, sum and sum of squares of log F0, and the vector; nothing if too short."""
     utterance, folder, ear = task
@@ -204,10 +208,7 @@ def _measure(task: tuple[Utterance, Path, Ear]) -> FloatArray:
         logs = np.log(f0[f0 > 0])
         sums = [logs.size, logs.sum(), (logs**2).sum()]
         found = np.concatenate([sums, vector / max(float(np.linalg.norm(vector)), 1e-12)])
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        np.save(file, found)
-    part.replace(path)
+    save_array(path, found)
     return found
 
 

@@ -71,18 +71,18 @@ def quantise_voice(
     if "generator" in parts:
         spoken = [_conditions(voice, wave, number) for number, wave in enumerate(waves)]
         files[GENERATOR] = quantised(bundle.path(GENERATOR).read_bytes(), spoken, _GENERATOR)
-    metadata = {
-        key: value
-        for key, value in bundle.metadata.items()
-        if key not in {"format", "version", "files"}
-    }
     which = " and ".join(parts)
     seconds = sum(wave.size for wave in waves) / RATE
     note = (
         f"\n## 8 bits\n\nThis is {voice.name} (digest {voice.digest}) with its {which} in 8-bit"
         f" whole numbers; ranges are those of {seconds:.0f} s of speech.\n"
     )
-    metadata |= {"name": name, "quantised": True, "summary": f"{bundle.summary} In 8 bits."}
+    metadata = {
+        **bundle.given,
+        "name": name,
+        "quantised": True,
+        "summary": f"{bundle.summary} In 8 bits.",
+    }
     files["CARD.md"] = (bundle.card + note).encode()
     return write_bundle(destination, metadata, files, replace=replace)
 

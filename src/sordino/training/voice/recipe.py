@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sordino.errors import UsageError
-from sordino.training.recipes import fill, read_recipe
+from sordino.training.recipes import check, fill, read_recipe
 from sordino.training.voice.pool import PoolSettings
 
 Step = Literal["units", "content", "vocoder"]
-
-# As a bundle's name has to be; it is needed after the last step.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 @dataclass(frozen=True)
@@ -57,11 +53,7 @@ class VoiceRecipe:
     pool: PoolSettings = field(default_factory=PoolSettings)
 
     def __post_init__(self) -> None:
-        if re.fullmatch(_NAME, self.name) is None:
-            raise UsageError(
-                f"recipe {self.name}: its name {self.name!r} has to be of letters, digits, '.',"
-                " '_' and '-'"
-            )
+        check(self.name)
         for step in ("units", "content", "vocoder"):
             section: Mapping[str, Any] = getattr(self, step)
             if not section and (step == "units" or (step == "content" and self.trains_along)):
@@ -105,8 +97,6 @@ class VoiceRecipe:
         Raises:
             UsageError: a setting is missing, unknown or out of range.
         """
-        if "name" not in values:
-            raise UsageError("the recipe has no name")
         return fill(cls, values)
 
 

@@ -15,14 +15,13 @@ from sordino.speaker.encoders import KIND as ENCODER_KIND
 from sordino.training.content.export import KIND as CONTENT_KIND
 from sordino.training.content.recipe import ContentRecipe
 from sordino.training.content.run import train_content
+from sordino.training.generator_export import KIND as VOCODER_KIND
 from sordino.training.launch import Hardware, started_by_launcher
 from sordino.training.record import RECIPE, described, settle
 from sordino.training.units.bundle import KIND as UNITS_KIND
 from sordino.training.units.recipe import UnitsRecipe
 from sordino.training.units.run import train_units
-from sordino.training.vocoder.finish import KIND as VOCODER_KIND
 from sordino.training.vocoder.finish import content_name
-from sordino.training.vocoder.frames import SAMPLE_RATE
 from sordino.training.vocoder.recipe import VocoderRecipe
 from sordino.training.vocoder.run import train_vocoder
 from sordino.training.voice.card import voice_card
@@ -130,7 +129,7 @@ def train_voice(
             steps.units,
             folder / "units",
             lambda wanted, place, again: train_units(
-                wanted, corpus, place, resume=again, device=_device(hardware), **common
+                wanted, corpus, place, resume=again, device=hardware.device, **common
             ),
         )
     content = None
@@ -214,14 +213,4 @@ def _ear(vocoder: Bundle, encoder: str, settings: PoolSettings) -> Ear:
             f"the vocoder {vocoder.name} was trained with another speaker encoder than"
             f" {bundle.name}; set encoder"
         )
-    return Ear(
-        encoder=encoder,
-        tracker=str(pitch.get("tracker")) if isinstance(pitch, dict) else "",
-        shortest=round(settings.shortest_seconds * SAMPLE_RATE),
-        longest=round(settings.longest_seconds * SAMPLE_RATE),
-    )
-
-
-def _device(hardware: Hardware) -> str:
-    names = {"auto": "auto", "cuda": "cuda", "gpu": "cuda"}
-    return names.get(hardware.accelerator, "cpu")
+    return settings.ear(encoder, str(pitch.get("tracker")) if isinstance(pitch, dict) else "")

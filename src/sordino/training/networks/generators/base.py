@@ -16,6 +16,8 @@ from sordino.training.networks.encoder import settings_from
 
 HOP = 160
 PITCHES = ("log", "hertz", "none")
+INPUTS = ("content", "f0", "speaker", "harmonic", "noise")
+"""The arguments of every generator's `forward`, in their order."""
 _KEYS = frozenset({"architecture", "content", "speaker", "pitch", "normalise", "sizes"})
 _MIDDLE_HZ = 200.0
 
@@ -90,8 +92,7 @@ class Generator(nn.Module, ABC):
     Attributes:
         conditions: the same.
         settings: the same.
-        inputs: which arguments of `forward` it uses, in their order: of content, f0, speaker,
-            harmonic and noise.
+        inputs: which arguments of `forward` it uses, in their order; see `INPUTS`.
         context_frames: how many frames of 10 ms on each side of a frame its samples depend on;
             None where they depend on the whole recording.
     """
