@@ -354,6 +354,7 @@ def test_whole_numbers_of_any_kind_are_rates(system: Anonymizer) -> None:
     [
         ({"key": "a key that is text, not bytes"}, "the key is str; give bytes"),
         ({"speaker": 7}, "the speaker's id is empty or not text"),
+        ({"source": np.ones(3)}, r"the source is ndarray; give a sordino\..*\.Source"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused(

@@ -22,6 +22,7 @@ from sordino.corpus.speakers import by_folder
 from sordino.errors import OutputError, UsageError
 from sordino.privacy.keys import SecretKey
 from tests.helpers import sordino, tree, write_voice
+from tests.neural_voices import write_models
 
 SECRET = "a key for the tests"
 KEY = SecretKey.from_secret(SECRET.encode())
@@ -171,6 +172,16 @@ def test_nothing_to_do_is_an_error(tmp_path):
     (tmp_path / "in").mkdir()
     with pytest.raises(UsageError, match="no recordings"):
         go(tmp_path / "in", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nobody_could_be_given_a_voice(recordings, tmp_path, monkeypatch):
+    write_models(tmp_path / "models")
+    monkeypatch.setenv("SORDINO_MODELS", str(tmp_path / "models"))
+    parameters = (("voice", "tiny-voice"), ("strategy", "average"))
+    settings = Settings("neural", parameters, Shape(), KEY)
+    with pytest.raises(UsageError, match=r"pool has 30 voices of .*, 200 are needed"):
+        go(recordings, tmp_path / "out", settings=settings)
     assert not (tmp_path / "out").exists()
 
 

@@ -417,6 +417,9 @@ def test_a_pool_that_is_too_small_is_one_line(voice_models):
     system = neural(voice="few", strategy="average", voices=None, gender="F", proximity="random")
     with pytest.raises(UsageError, match="pool"):
         run(system, SIGNAL[:16000])
+    with pytest.raises(UsageError, match="pool has 2 voices of women, 100 are needed"):
+        system.check()
+    neural(voice="few", strategy="pool", voices=None).check()
 
 
 def test_a_missing_encoder_is_one_line(tmp_path, monkeypatch):
@@ -424,7 +427,8 @@ def test_a_missing_encoder_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("SORDINO_MODELS", str(tmp_path / "nothing"))
     system = neural(voice=str(tmp_path / "v"))
     assert run(system, SIGNAL[:16000]).shape == (1, 16000)
-    with pytest.raises(UsageError, match=f"there is no model '{encoders.NAME}'"):
+    message = f"its speaker encoder is needed .* there is no model '{encoders.NAME}'"
+    with pytest.raises(UsageError, match=message):
         run(system.resynthesis(), SIGNAL[:16000])
 
 

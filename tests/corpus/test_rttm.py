@@ -56,6 +56,8 @@ def test_a_recording_without_lines_is_named(tmp_path):
         ("SPEAKER a 1 0 -2 <NA> <NA> ann", "the duration '-2'"),
         ("SPEAKER a 1 0 0 <NA> <NA> ann", "the duration is 0"),
         ("SPEAKER a 1 0 1 <NA> <NA> <NA>", "names no speaker"),
+        # This stands for whoever is not named.
+        ("SPEAKER a 1 0 1 <NA> <NA> \0", "a zero byte in the name"),
         ("SPEAKER a 1 0 1", "has 5 fields"),
         ("LEXEME a 1 0 1 word <NA> ann", "no SPEAKER line in it"),
         ("", "no SPEAKER line in it"),

@@ -111,6 +111,14 @@ class Anonymizer(ABC):
         """
         raise UsageError(f"{self.name} does not ask how a speaker sounds")
 
+    def check(self) -> None:
+        """Find out at once what would fail for every speaker.
+
+        Raises:
+            UsageError: nobody can be given a voice with these settings.
+        """
+        return
+
     def draws(
         self,
         key: SecretKey | bytes,
@@ -128,7 +136,7 @@ class Anonymizer(ABC):
             source: how the speaker sounds; None where that is not known or not needed.
 
         Raises:
-            UsageError: an id is missing or the key is too short.
+            UsageError: an id is missing, the key is too short, or the source is something else.
         """
         if not isinstance(speaker, str) or not speaker:
             raise UsageError("the speaker's id is empty or not text")
@@ -137,6 +145,14 @@ class Anonymizer(ABC):
         if not isinstance(key, (SecretKey, bytes)):
             raise UsageError(f"the key is {type(key).__name__}; give bytes")
         secret = key if isinstance(key, SecretKey) else SecretKey.from_secret(key)
+        if source is not None:
+            from sordino.anonymize.pseudo.base import Source  # it imports this module
+
+            if not isinstance(source, Source):
+                raise UsageError(
+                    f"the source is {type(source).__name__}; give a"
+                    " sordino.anonymize.pseudo.base.Source"
+                )
         labels: tuple[str, ...] = (self.name, self.level, speaker)
         if self.level == "utterance":
             labels = (*labels, str(utterance))

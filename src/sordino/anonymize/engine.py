@@ -161,10 +161,11 @@ def earlier_entries(plan: Plan, settings: Settings, mode: Mode) -> dict[str, Ent
         mode: see `run`.
 
     Raises:
-        UsageError: there is nothing to do, or outputs are in the way.
+        UsageError: there is nothing to do, nobody can be given a voice, or outputs are in the way.
     """
     if not plan.tasks:
         raise UsageError("no recordings found in the input")
+    settings.anonymizer().check()
     if settings.shape.sample_rate is not None:
         for name in sorted({task.format for task in plan.tasks}):
             try:

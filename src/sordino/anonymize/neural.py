@@ -192,6 +192,10 @@ class Neural(Anonymizer):
         """See `Anonymizer.source_encoder`."""
         return self._voice.encoder()
 
+    def check(self) -> None:
+        """See `Anonymizer.check`: whether the voice's pool suffices."""
+        self._strategy.check(self._voice.pool)
+
     def pseudo_speaker(self, draws: Draws, source: Source | None) -> FloatArray:
         """The vector of a pseudo-speaker, shape (dimension,); a secret."""
         return self._strategy.choose(self._voice.pool, draws, source)

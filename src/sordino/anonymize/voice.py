@@ -181,7 +181,13 @@ class Voice:
 
     @cached_property
     def _encoder(self) -> OnnxEncoder:
-        encoder = load_encoder(self.encoder_name)
+        try:
+            encoder = load_encoder(self.encoder_name)
+        except UsageError as error:
+            raise UsageError(
+                f"voice {self.name}: its speaker encoder is needed to hear how a speaker sounds,"
+                f" and cannot be used: {error}"
+            ) from error
         if encoder.digest != self.encoder_digest:
             raise UsageError(
                 f"model {encoder.bundle.folder}: is not the {self.encoder_name} that the voice"

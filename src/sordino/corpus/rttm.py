@@ -121,6 +121,8 @@ def _turn(fields: list[str]) -> Turn:
     name = fields[_NAME]
     if name == _UNNAMED:
         raise UsageError("names no speaker")
+    if "\0" in name:
+        raise UsageError("has a zero byte in the name of the speaker")
     start, duration = _seconds(fields[_START], "start"), _seconds(fields[_DURATION], "duration")
     if duration == 0:
         raise UsageError("the duration is 0")

@@ -28,6 +28,7 @@ from sordino.evaluate.anonymization.sources import (
 from sordino.evaluate.progress import Silent
 from tests.helpers import write_voice
 from tests.listening import Listening
+from tests.neural_voices import write_models
 
 SIDES: tuple[Side, ...] = ("enrol", "trial", "attack", "own")
 
@@ -322,6 +323,12 @@ def test_a_system_that_is_not_there_or_set_wrong_is_refused(tmp_path: Path) -> N
         SystemSource("x", "x", {}, tmp_path, 0)
     with pytest.raises(UsageError, match="no setting 'beta'"):
         SystemSource("x", "mcadams", {"beta": 1}, tmp_path, 0)
+
+
+def test_a_system_that_can_give_nobody_a_voice_is_refused(tmp_path: Path) -> None:
+    voice = str(write_models(tmp_path / "models"))
+    with pytest.raises(UsageError, match=r"pool has 30 voices of .*, 200 are needed"):
+        SystemSource("paper", "neural", {"voice": voice, "strategy": "average"}, tmp_path, 0)
 
 
 def test_profiles_are_a_sides_own_and_decide_the_file(tmp_path: Path, monkeypatch) -> None:

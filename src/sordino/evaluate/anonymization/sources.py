@@ -216,7 +216,7 @@ class SystemSource(Source):
         seed: decides the pseudo-speakers.
 
     Raises:
-        UsageError: there is no such system or setting.
+        UsageError: there is no such system or setting, or nobody gets a voice with them.
     """
 
     def __init__(
@@ -224,6 +224,7 @@ class SystemSource(Source):
     ) -> None:
         self.name = name
         self._anonymizer = load(system, **parameters)
+        self._anonymizer.check()
         self._maker = SystemMaker(system, tuple(sorted(parameters.items())), seed)
         self._folder = folder
         self._sounds: dict[tuple[Side, str], Sound] = {}
