@@ -12,7 +12,7 @@ pytest.importorskip("onnx", reason="needs the extra train")
 from sordino.anonymize.voice import Voice
 from sordino.audio.recording import Recording
 from sordino.cli.main import main
-from sordino.errors import UsageError
+from sordino.errors import OutputError, UsageError
 from sordino.training.generator_export import generator_graph
 from sordino.training.networks.generators import build_generator
 from sordino.training.voice.quantise import quantise_voice
@@ -60,6 +60,8 @@ def test_smaller_and_nearly_the_same(voice: Voice, tmp_path: Path) -> None:
     plain, changed = voice.speech(inputs), small.speech(inputs)
     assert np.abs(plain - changed).max() > 0
     assert np.corrcoef(plain, changed)[0, 1] > 0.99
+    with pytest.raises(OutputError, match="exists already"):
+        quantise_voice(voice, [], tmp_path / "small", name="small")
     with pytest.raises(UsageError, match="in 8 bits already"):
         quantise_voice(small, recordings(), tmp_path / "again", name="again")
 

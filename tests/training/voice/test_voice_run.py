@@ -306,3 +306,11 @@ class TestSteps:
     def test_nothing_is_left_to_train(self, hubert):
         given = {"content": {"model": "a"}, "vocoder": {"model": "b"}}
         assert Steps.of(replace(soft_recipe(hubert), **given)) == Steps(None, None, None)
+
+
+@pytest.mark.parametrize("section", ["units", "content", "vocoder"])
+def test_models_that_are_not_there_are_missed_at_once(hubert, speech_root, tmp_path, section):
+    recipe = replace(soft_recipe(hubert), **{section: {"model": "nowhere"}})
+    with pytest.raises(UsageError, match="there is no model 'nowhere'"):
+        train(recipe, speech_root, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -13,7 +13,7 @@ from sordino.anonymize.voice import CONTENT, GENERATOR, Voice
 from sordino.anonymize.windows import FRAME, RATE, UNIT
 from sordino.audio.recording import Recording
 from sordino.dsp.excitation import harmonic, noise
-from sordino.errors import UsageError
+from sordino.errors import OutputError, UsageError
 from sordino.models.bundle import Bundle, write_bundle
 from sordino.training.quantise import Inputs, QuantiseSettings, quantised
 from sordino.training.vocoder.frames import training_wave
@@ -61,6 +61,8 @@ def quantise_voice(
     bundle = voice.bundle
     if bundle.metadata.get("quantised"):
         raise UsageError(f"voice {voice.name}: is in 8 bits already")
+    if destination.exists() and not replace:
+        raise OutputError(f"model {destination}: exists already; it is left as it is")
     waves = list(_pieces(recordings))
     if not waves:
         raise UsageError("quantising needs recordings with speech; there are none")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,16 @@ from sordino.training.vocoder.recipe import VocoderRecipe
 from sordino.training.vocoder.run import train_vocoder
 from sordino.training.voice.card import voice_card
 from sordino.training.voice.pool import Ear, PoolSettings, chosen, make_pool
-from sordino.training.voice.recipe import VoiceRecipe
+from sordino.training.voice.recipe import Step, VoiceRecipe
 from sordino.training.voice_bundle import write_voice
 
 POOL = "pool"
+
+_KINDS: Mapping[Step, str] = {
+    "units": UNITS_KIND,
+    "content": CONTENT_KIND,
+    "vocoder": VOCODER_KIND,
+}
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,9 @@ def train_voice(
         )
     steps = Steps.of(recipe)
     load_model(recipe.encoder, ENCODER_KIND)
+    for section, kind in _KINDS.items():
+        if named := recipe.model(section):
+            load_model(named, kind)
     heard = described(corpus, pool=None if pool is None else described(pool))
     settle({**asdict(recipe), "steps": asdict(steps)}, heard, folder, resume=resume)
     common: dict[str, Any] = {"licence": licence, "quiet": quiet}
