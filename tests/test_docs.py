@@ -70,7 +70,15 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
 
 
 def test_options_in_pages_exist():
-    known = {"--speech", "--hours", "--torch", "--trials"}  # of the benchmarks
+    known = {
+        "--speech",
+        "--hours",
+        "--torch",
+        "--trials",
+        "--against",
+        "--repeats",
+        "--seconds",
+    }  # of the benchmarks
     for parser in parsers(build_parser()):
         known |= set(parser._option_string_actions)
     for page in PAGES:

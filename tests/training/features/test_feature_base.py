@@ -86,5 +86,6 @@ def test_another_number_of_frames_than_expected():
     ],
 )
 def test_descriptions_of_nothing(description, told):
+    pytest.importorskip("torch", reason="needs the extra train")
     with pytest.raises(UsageError, match=told):
         load_features(description)
