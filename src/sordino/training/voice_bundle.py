@@ -15,6 +15,7 @@ from sordino.anonymize.voice import CONTENT, GENERATOR, KIND, POOL
 from sordino.anonymize.windows import RATE
 from sordino.errors import UsageError
 from sordino.models.bundle import Bundle, write_bundle
+from sordino.training.halve import halved
 
 CONTENT_KIND, VOCODER_KIND = "content", "vocoder"
 
@@ -29,6 +30,7 @@ def write_voice(
     metadata: Mapping[str, Any],
     card: str,
     *,
+    half: bool = False,
     replace: bool = False,
 ) -> Bundle:
     """Write what `sordino anonymize --system neural` uses.
@@ -42,6 +44,7 @@ def write_voice(
         metadata: what is added to the vocoder's metadata or takes its place; at least name,
             summary and licence.
         card: the model card, Markdown.
+        half: whether weights are kept in 16 bits.
         replace: whether a voice that is there may be replaced.
 
     Raises:
@@ -73,12 +76,16 @@ def write_voice(
     described["content"] = dict(offered)
     _check_speaker(described.get("speaker"), pool, vocoder.name)
     files: dict[str, bytes | Path] = {
-        CONTENT: content.path(CONTENT),
-        GENERATOR: vocoder.path(GENERATOR),
+        CONTENT: _graph(content.path(CONTENT), half=half),
+        GENERATOR: _graph(vocoder.path(GENERATOR), half=half),
         POOL: _npz(pool),
         "CARD.md": card.encode(),
     }
     return write_bundle(path, described, files, replace=replace)
+
+
+def _graph(path: Path, *, half: bool) -> bytes | Path:
+    return halved(path.read_bytes()) if half else path
 
 
 def _check_kind(bundle: Bundle, kind: str) -> None:

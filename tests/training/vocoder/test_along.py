@@ -53,7 +53,9 @@ def batch(items: int = 4) -> Batch:
     f0 = torch.full((items, 2 * ROWS), 150.0)
     features = 2 + 10 * random(ROWS, DIMENSION)
     who = torch.arange(items) % 3
-    return Batch(random(samples), features, f0, random(5), random(samples), random(samples), who)
+    wave, speaker, tones, hiss = random(samples), random(5), random(samples), random(samples)
+    nothing = torch.zeros(items, 0), torch.zeros(items, dtype=torch.int64)
+    return Batch(wave, features, f0, speaker, tones, hiss, who, *nothing)
 
 
 def task(**sections) -> VocoderTask:
@@ -77,7 +79,7 @@ class TestHeard:
         def code() -> torch.Tensor:
             torch.manual_seed(1)
             with torch.no_grad():
-                return network(given.wave, given.content, given.who).code
+                return network(given).code
 
         noisy = code()
         network.eval()
@@ -88,7 +90,7 @@ class TestHeard:
 
     def test_parts_are_there_where_they_have_a_weight(self):
         given = batch()
-        heard = along(feature_weight=0.0, speaker_weight=0.0)(given.wave, given.content, given.who)
+        heard = along(feature_weight=0.0, speaker_weight=0.0)(given)
         assert [float(value) for value in heard[1:]] == [0, 0, 0]
         whole = along()
         assert {name.split(".")[0] for name, _ in whole.named_parameters()} == {
@@ -100,7 +102,7 @@ class TestHeard:
     def test_in_16_bits_losses_are_of_32(self):
         given = batch()
         with torch.autocast("cpu", torch.bfloat16):
-            heard = along()(given.wave, given.content, given.who)
+            heard = along()(given)
         assert heard.teacher.dtype == heard.adversary.dtype == torch.float32
         assert torch.isfinite(heard.teacher)
 
@@ -143,7 +145,7 @@ class TestAdversary:
 
         def loss() -> torch.Tensor:
             torch.manual_seed(3)
-            return network(given.wave, given.content, given.who).adversary
+            return network(given).adversary
 
         loss().backward()
         parts = {

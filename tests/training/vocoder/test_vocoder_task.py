@@ -33,7 +33,8 @@ def batch(items: int = 2) -> Batch:
     f0 = torch.full((items, FRAMES), 150.0)
     wave, tones, hiss = (random(160 * FRAMES) for _ in range(3))
     who = torch.arange(items)
-    return Batch(wave, random(FRAMES // 2, CHANNELS), f0, random(5), tones, hiss, who)
+    content, nothing = random(FRAMES // 2, CHANNELS), torch.zeros(items, 0)
+    return Batch(wave, content, f0, random(5), tones, hiss, who, nothing, 0 * who)
 
 
 def task(architecture: str = "istft", further=(), **sections) -> VocoderTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from sordino.training.networks.content_heads import (
     SoftSettings,
     SoftUnits,
 )
+from sordino.training.networks.content_whisper import WhisperFrames, build_whisper_frames
 from sordino.training.networks.encoder import settings_from
 from sordino.training.networks.generators.base import normalised
 
@@ -36,6 +38,7 @@ _KEYS = {
 _KEYS_OF: Mapping[str, set[str]] = {
     "ssl": {"ssl", "layer", "normalise_wave"},
     "conv": {"sizes"},
+    "whisper": {"source", "sizes"},
 }
 _BOTTLENECK = 48
 
@@ -103,19 +106,22 @@ def build_content(network: Mapping[str, Any]) -> ContentNetwork:
     """The content network that a recipe or a bundle describes, with fresh weights.
 
     Args:
-        network: "architecture" is "ssl" or "conv".
+        network: "architecture" is "ssl", "conv" or "whisper".
 
             - "ssl", a HuBERT, wav2vec 2.0 or WavLM: "ssl" (see `pretrained.load_ssl`), "layer" (the
               hidden state that is taken: 0 enters the first layer, n is what layer n gives; left
               out for the model's result) and "normalise_wave" (see `SslFrames`).
             - "conv", a small network of bounded reach: "sizes" has the fields of `ConvSizes` that
               are not the defaults.
+            - "whisper", the first layers of Whisper's encoder and small blocks after them: "sizes"
+              has the fields of `WhisperSizes` that are not the defaults; "source" (see
+              `find_whisper`) is where the layers' weights and the sizes that follow come from.
 
-            For both, "output" is
+            For all, "output" is
 
             - "features": the frames as they are, projected to "projection" values where given;
             - "units": one of "units" values is 1, the others are 0. It is the nearest centroid for
-              "ssl" (see `NearestUnit`), and the most similar vector for "conv";
+              "ssl" (see `NearestUnit`), and the most similar vector for the others;
             - "soft": similarity to each of "units" vectors, with "temperature",
               "temperature_at_inference", "softmax" and "normalise_over" (see `SoftSettings`);
               "projection" may come before it;
@@ -151,6 +157,8 @@ def build_content(network: Mapping[str, Any]) -> ContentNetwork:
         from sordino.training.networks.content_ssl import build_ssl_frames
 
         frames = build_ssl_frames(network)
+    elif architecture == "whisper":
+        frames = build_whisper_frames(network)
     else:
         frames = ConvFrames(settings_from(ConvSizes, network.get("sizes", {})))
     output = network.get("output")
@@ -170,6 +178,10 @@ def self_contained(network: Mapping[str, Any], content: ContentNetwork) -> dict[
             configuration that it had.
         content: what was built.
     """
+    frames = content.frames
+    if isinstance(frames, WhisperFrames):
+        plain = {key: value for key, value in network.items() if key != "source"}
+        return {**plain, "sizes": asdict(frames.sizes)}
     if network.get("architecture") != "ssl":
         return dict(network)
     from sordino.training.networks.pretrained import ssl_config
@@ -185,7 +197,7 @@ def has_trained_units(network: Mapping[str, Any]) -> bool:
         True
     """
     output = network.get("output")
-    return output == "soft" or (output == "units" and network.get("architecture") == "conv")
+    return output == "soft" or (output == "units" and network.get("architecture") != "ssl")
 
 
 def _head(network: Mapping[str, Any], width: int) -> Head:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool1d
 
 from sordino.errors import UsageError
+from sordino.training.networks.convnext import TimeBlock
 from sordino.training.networks.filterbank import Filterbank, FilterbankSettings
 
 _MEL_HOP = 160
@@ -60,8 +61,7 @@ class ConvFrames(nn.Module):
     """Waveform to frames that depend on a bounded stretch of it.
 
     Nothing in it runs over the whole utterance: a long recording can be cut into pieces, each with
-    `context` samples more on both sides, and gives the same frames. Blocks are those of Liu et al.,
-    "A ConvNet for the 2020s", CVPR 2022, over time.
+    `context` samples more on both sides, and gives the same frames.
 
     Args:
         sizes: see `ConvSizes`.
@@ -97,11 +97,11 @@ class ConvFrames(nn.Module):
         )
         self.first = nn.Linear(sizes.bands, sizes.channels)
         self.first_norm = nn.LayerNorm(sizes.channels)
-        self.early = nn.Sequential(*(_Block(sizes) for _ in range(sizes.early)))
+        self.early = nn.Sequential(*(_block(sizes) for _ in range(sizes.early)))
         # The filterbank's frames are centred on the edges of those of the content.
         joined = 1 + sizes.hop // _MEL_HOP
         self.join = nn.Conv1d(sizes.channels, sizes.channels, joined, sizes.hop // _MEL_HOP)
-        self.blocks = nn.Sequential(*(_Block(sizes) for _ in range(sizes.blocks)))
+        self.blocks = nn.Sequential(*(_block(sizes) for _ in range(sizes.blocks)))
         self.last_norm = nn.LayerNorm(sizes.channels)
 
     def forward(
@@ -125,23 +125,8 @@ class ConvFrames(nn.Module):
         return content
 
 
-class _Block(nn.Module):
-    """A ConvNeXt block over time: (batch, frames, channels) to the same."""
-
-    def __init__(self, sizes: ConvSizes) -> None:
-        super().__init__()
-        size, inside = sizes.channels, sizes.widening * sizes.channels
-        self.depthwise = nn.Conv1d(size, size, sizes.kernel, padding=sizes.kernel // 2, groups=size)
-        self.norm = nn.LayerNorm(size)
-        self.wide = nn.Linear(size, inside)
-        self.narrow = nn.Linear(inside, size)
-        self.scale = nn.Parameter(torch.full((size,), 0.1))
-
-    def forward(self, frames: Tensor) -> Tensor:
-        around = self.depthwise(frames.transpose(1, 2)).transpose(1, 2)
-        inside = nn.functional.gelu(self.wide(self.norm(around)))
-        widened: Tensor = self.scale * self.narrow(inside)
-        return frames + widened
+def _block(sizes: ConvSizes) -> TimeBlock:
+    return TimeBlock(sizes.channels, kernel=sizes.kernel, widening=sizes.widening)
 
 
 def _logarithm(energies: Tensor, level: int) -> Tensor:

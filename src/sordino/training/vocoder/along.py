@@ -18,6 +18,8 @@ from torch.nn.functional import cross_entropy
 from sordino.errors import UsageError
 from sordino.training.networks.content import ContentNetwork, build_content
 from sordino.training.networks.content_conv import ConvFrames
+from sordino.training.networks.content_whisper import WhisperFrames
+from sordino.training.vocoder.data import Batch
 from sordino.training.vocoder.disguise import Disguise
 from sordino.training.vocoder.frames import Standard
 from sordino.training.vocoder.recipe import STEP, AlongSettings
@@ -61,7 +63,7 @@ class Along(nn.Module):
         standard: Standard | None,
     ) -> None:
         super().__init__()
-        assert isinstance(content.frames, ConvFrames)
+        assert isinstance(content.frames, ConvFrames | WhisperFrames)
         self.content = content
         self._noise = settings.noise
         self.disguise = Disguise(settings, content.frames.filterbank.settings)
@@ -76,28 +78,33 @@ class Along(nn.Module):
             else None
         )
 
-    def forward(self, wave: Tensor, features: Tensor, who: Tensor) -> Heard:
-        """Hear a batch.
-
-        Args:
-            wave: shape (batch, samples).
-            features: of the teacher, as they are, shape (batch, frames, dimension).
-            who: numbers of the speakers, shape (batch,).
-        """
-        code = self.content.coded(self.content.frames(*self.disguise(wave)))
+    def forward(self, batch: Batch) -> Heard:
+        """Hear a batch, of which `content` are a teacher's features, as they are."""
+        code = self._code(batch)
         teacher = adversary = recognised = code.new_zeros(())
         # Small differences need more than 16 bits.
-        with torch.autocast(wave.device.type, enabled=False):
+        with torch.autocast(code.device.type, enabled=False):
             plain = code.float()
             if self.teacher is not None:
-                teacher = self.teacher(plain, features)
+                teacher = self.teacher(plain, batch.content)
             if self.adversary is not None:
                 scores = self.adversary(reversed_gradient(plain))
-                adversary = cross_entropy(scores, who)
-                recognised = (scores.argmax(dim=1) == who).float().mean()
+                adversary = cross_entropy(scores, batch.who)
+                recognised = (scores.argmax(dim=1) == batch.who).float().mean()
         if self.training and self._noise:
             code = code + self._noise * torch.randn_like(code)
         return Heard(code, teacher, adversary, recognised)
+
+    def _code(self, batch: Batch) -> Tensor:
+        around = batch.heard.shape[1] > 0
+        heard = self.disguise(batch.heard if around else batch.wave)
+        code = self.content.coded(self.content.frames(*heard))
+        if not around:
+            return code
+        rows = torch.arange(batch.wave.shape[1] // STEP, device=code.device)
+        wanted = batch.place.unsqueeze(1) // STEP + rows
+        items = torch.arange(len(code), device=code.device).unsqueeze(1)
+        return code[items, wanted]
 
 
 class Teacher(nn.Module):
@@ -197,8 +204,8 @@ def build_listener(network: Mapping[str, Any]) -> ContentNetwork:
         48
     """
     content = build_content(network)
-    if not isinstance(content.frames, ConvFrames):
-        raise UsageError("along.network: only the architecture conv hears changed voices")
+    if not isinstance(content.frames, ConvFrames | WhisperFrames):
+        raise UsageError("along.network: only conv and whisper hear changed voices")
     if network.get("output") == "units":
         raise UsageError("along.network: units have no gradient; the output bottleneck has one")
     if content.hop != STEP:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from sordino.corpus.utterance import Utterance
 from sordino.training.networks.content import ContentNetwork
+from sordino.training.networks.content_whisper import WhisperSizes
 from sordino.training.units.card import features_named
 from sordino.training.vocoder.recipe import VocoderRecipe
 
@@ -50,6 +51,7 @@ def model_card(
     weights = {
         "mel": losses.mel,
         "spectral": losses.spectral,
+        "words": losses.words,
         "acoustic": losses.acoustic,
         "adversarial": losses.adversarial if recipe.adversarial else 0.0,
         "features": losses.features if recipe.adversarial else 0.0,
@@ -73,7 +75,8 @@ def model_card(
             f"; discriminators from step {losses.adversarial_from}"
             if recipe.adversarial and losses.adversarial_from > 1
             else ""
-        ),
+        )
+        + (f"; words heard by Whisper {losses.listener['source']}" if losses.words else ""),
         "- **Speakers that were not heard, in their own voices:** "
         + (
             ", ".join(
@@ -114,7 +117,8 @@ def along_card(
     lines = [
         f"# {name}",
         "",
-        f"Content encoder: a code of {content.channels} values each {content.hop / 16:g} ms.",
+        f"Content encoder: a code of {content.channels} values each {content.hop / 16:g} ms."
+        + _origin(recipe),
         "",
         f"- **Licence of the weights:** {licence}",
         f"- **A frame depends on:** {reach}",
@@ -131,6 +135,19 @@ def along_card(
         f" {recipe.data.segment / 16000:.2f} s",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _origin(recipe: VocoderRecipe) -> str:
+    network = recipe.along.network
+    if "source" not in network:
+        return ""
+    sizes = network.get("sizes", {})
+    how = "which learned on" if sizes.get("tuned") else "which stayed as they were"
+    layers = sizes.get("layers", WhisperSizes.layers)
+    return (
+        f" It begins with the first {layers} layers of the encoder of Whisper"
+        f" {network['source']} (OpenAI, MIT licence), {how}."
+    )
 
 
 def _named(heard: Sequence[Utterance]) -> str:

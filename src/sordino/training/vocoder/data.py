@@ -43,6 +43,9 @@ class Batch(NamedTuple):
         harmonic: shape (batch, samples); no samples where the generator does not take it.
         noise: the same.
         who: shape (batch,), the speaker's number.
+        heard: shape (batch, samples), the wave with what is around it, for a content network that
+            hears more than the crop; no samples where it does not.
+        place: shape (batch,), samples in `heard` before the crop.
     """
 
     wave: Tensor
@@ -52,6 +55,8 @@ class Batch(NamedTuple):
     harmonic: Tensor
     noise: Tensor
     who: Tensor
+    heard: Tensor
+    place: Tensor
 
 
 class Crops(Dataset[Batch]):
@@ -63,6 +68,7 @@ class Crops(Dataset[Batch]):
         data: length of the crops, and the seed.
         speaker: which vector a crop comes with.
         sources: which of "harmonic" and "noise" are wanted.
+        heard: samples that a content network hears of each crop and around it; 0 for the crop.
     """
 
     def __init__(
@@ -72,10 +78,12 @@ class Crops(Dataset[Batch]):
         data: DataSettings,
         speaker: SpeakerSettings,
         sources: Sequence[str],
+        heard: int = 0,
     ) -> None:
         self._framed = framed
         self._vectors = vectors
         self._rows = data.segment // STEP
+        self._heard = heard // STEP
         self._seed = data.seed
         self._speaker = speaker
         self._sources = tuple(sources)
@@ -101,9 +109,13 @@ class Crops(Dataset[Batch]):
         known = self._framed[index]
         first = int(generator.integers(known.rows - self._rows + 1))
         vector = self._vector(index, generator)
-        return crop(
+        made = crop(
             known, first, self._rows, vector, int(self._who[index]), self._sources, generator
         )
+        if not self._heard:
+            return made
+        wave, place = surroundings(known, first, self._rows, self._heard)
+        return made._replace(heard=_tensor(wave), place=torch.tensor(place))
 
     def whole(self, index: int, rows: int, *, as_index: int | None = None) -> Batch:
         """The beginning of an utterance, always the same.
@@ -211,7 +223,27 @@ def crop(
         harmonic=_tensor(tones),
         noise=_tensor(hiss),
         who=torch.tensor(who),
+        heard=_tensor(np.zeros(0, np.float32)),
+        place=torch.tensor(0),
     )
+
+
+def surroundings(known: Framed, first: int, rows: int, heard: int) -> tuple[FloatArray, int]:
+    """Rows of an utterance and what is around them, as much on both sides as there is.
+
+    Args:
+        known: the utterance; where it is too short, silence follows it.
+        first: row.
+        rows: how many.
+        heard: rows that are wanted, no fewer.
+
+    Returns:
+        Samples, shape (heard * 320,), and how many there are before the first row.
+    """
+    start = min(first - (heard - rows) // 2, known.rows - heard)
+    start = max(0, start)
+    wave = wave_of(known.read(start, heard))
+    return np.pad(wave, (0, heard * STEP - wave.size)), (first - start) * STEP
 
 
 def unit(vector: npt.NDArray[np.floating]) -> FloatArray:

@@ -12,6 +12,8 @@ STEP = 320
 """Samples that crops are aligned to: a content frame, two pitch frames."""
 
 SPEAKER_VECTORS = ("utterance", "another", "speaker", "mixed")
+_LISTENER = {"source", "layers"}
+
 SCHEDULES = ("epochs", "cosine")
 
 
@@ -58,6 +60,9 @@ class LossSettings:
     Attributes:
         mel: mean absolute difference of the log-mel spectrograms.
         spectral: multi-resolution spectral distance.
+        words: distance in the ears of a recogniser; see `listener.Listener`.
+        listener: which: "source", a Whisper model (see `find_whisper`), and "layers" of its
+            encoder, all where left out.
         acoustic: mean absolute error of the log-mel frames inside a generator of two stages.
         joint: whether the second of two stages is told what the first predicts, and not the
             natural frames; the first then learns from all losses.
@@ -71,6 +76,8 @@ class LossSettings:
 
     mel: float = 45.0
     spectral: float = 0.0
+    words: float = 0.0
+    listener: dict[str, Any] = field(default_factory=dict)
     acoustic: float = 0.0
     joint: bool = False
     adversarial: float = 1.0
@@ -91,7 +98,10 @@ class AlongSettings:
     speaker vector and the pitch.
 
     Attributes:
-        network: see `sordino.training.networks.content.build_content`; of the architecture "conv".
+        network: see `sordino.training.networks.content.build_content`; of the architecture "conv"
+            or "whisper".
+        heard: samples of each crop and around it that the network hears, a multiple of 320; 0 for
+            the crop alone. For a network whose frames depend on more than what is near.
         features: of a teacher, see `sordino.training.features.base.load_features`; empty for none.
         warp: the vocal tract's length is changed by a factor whose natural logarithm is at most
             so far from 0.
@@ -109,6 +119,7 @@ class AlongSettings:
     """
 
     network: dict[str, Any] = field(default_factory=dict)
+    heard: int = 0
     features: dict[str, Any] = field(default_factory=dict)
     warp: float = 0.25
     equaliser_db: float = 3.0
@@ -225,9 +236,14 @@ class VocoderRecipe:
 
     def _of_losses(self) -> Iterator[tuple[bool, str]]:
         losses = self.losses
-        for name in ("mel", "spectral", "acoustic", "adversarial", "features"):
+        for name in ("mel", "spectral", "words", "acoustic", "adversarial", "features"):
             yield getattr(losses, name) >= 0, f"losses.{name} is 0 or more"
         yield losses.mel + losses.spectral > 0, "losses.mel or losses.spectral is more than 0"
+        yield (
+            (losses.words > 0) == ("source" in losses.listener)
+            and set(losses.listener) <= (_LISTENER if losses.words else set()),
+            "losses.words is more than 0 where losses.listener has a source, and layers",
+        )
         yield losses.adversarial_from >= 1, "losses.adversarial_from is 1 or more"
         yield (
             bool(losses.resolutions)
@@ -263,6 +279,10 @@ class VocoderRecipe:
         yield (
             bool(chosen.network) or chosen == AlongSettings(),
             "along has settings, but no along.network",
+        )
+        yield (
+            chosen.heard % STEP == 0 and (chosen.heard == 0 or chosen.heard >= self.data.segment),
+            f"along.heard is 0, or a multiple of {STEP} and no less than data.segment",
         )
         yield 0 <= chosen.warp <= 1, "along.warp lies between 0 and 1"
         for name in ("equaliser_db", "level_db", "noise", "feature_weight", "speaker_weight"):

@@ -24,6 +24,7 @@ from sordino.training.vocoder.along import Along, build_listener
 from sordino.training.vocoder.data import Crops
 from sordino.training.vocoder.finish import export_vocoder
 from sordino.training.vocoder.frames import Framed, Standard, make_frames, standard_of
+from sordino.training.vocoder.listener import Listener
 from sordino.training.vocoder.models import FRAMES, Models, sources_of
 from sordino.training.vocoder.network import build_vocoder
 from sordino.training.vocoder.recipe import STEP, SpeakerSettings, VocoderRecipe
@@ -168,13 +169,26 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     generator = add_weight_norm(build_vocoder(prepared.network))
     judges = _discriminators(recipe) if recipe.adversarial else None
     crops = Crops(
-        prepared.training, prepared.vectors, recipe.data, recipe.speaker, generator.inputs
+        prepared.training,
+        prepared.vectors,
+        recipe.data,
+        recipe.speaker,
+        generator.inputs,
+        heard=recipe.along.heard,
     )
     along = None
     if recipe.trains_along:
         listener = build_listener(recipe.along.network)
         along = Along(recipe.along, listener, crops.speakers, prepared.standard)
-    task = VocoderTask(fabric, recipe, generator, judges, len(prepared.training), along=along)
+    task = VocoderTask(
+        fabric,
+        recipe,
+        generator,
+        judges,
+        len(prepared.training),
+        along=along,
+        listener=_listener(recipe),
+    )
     validation = None
     if is_first(fabric):
         held = Crops(
@@ -222,10 +236,20 @@ def _check(recipe: VocoderRecipe, models: Models, corpus: Corpus, hardware: Hard
     build_vocoder(models.network(recipe))
     if recipe.adversarial:
         _discriminators(recipe)
+    _listener(recipe)
 
 
 def _discriminators(recipe: VocoderRecipe) -> Discriminators:
     return Discriminators(settings_from(DiscriminatorSettings, recipe.discriminators))
+
+
+def _listener(recipe: VocoderRecipe) -> Listener | None:
+    wanted = recipe.losses.listener
+    if not wanted:
+        return None
+    from sordino.training.networks.content_whisper import load_whisper
+
+    return Listener(load_whisper(str(wanted["source"]), wanted.get("layers")))
 
 
 def _teacher(recipe: VocoderRecipe, hardware: Hardware) -> str | None:

@@ -22,6 +22,7 @@ from sordino.training.networks.spectra import LogMel, MelSettings
 from sordino.training.schedule import warm_cosine
 from sordino.training.vocoder.along import Along, Heard
 from sordino.training.vocoder.data import Batch
+from sordino.training.vocoder.listener import Listener
 from sordino.training.vocoder.network import Bottlenecked
 from sordino.training.vocoder.recipe import OptimisationSettings, VocoderRecipe
 from sordino.training.vocoder_losses import (
@@ -46,7 +47,16 @@ ALONG_LOSSES = ("teacher", "adversary", "recognised")
 
 Network = TypeVar("Network", bound=nn.Module)
 
-LOSSES = ("total", "mel", "spectral", "acoustic", "adversarial", "features", "discriminator")
+LOSSES = (
+    "total",
+    "mel",
+    "spectral",
+    "words",
+    "acoustic",
+    "adversarial",
+    "features",
+    "discriminator",
+)
 
 
 class Said(NamedTuple):
@@ -91,7 +101,7 @@ class Speaking(nn.Module):
         """Speak a batch."""
         if self.along is None:
             return self._speak(batch)
-        heard: Heard = self.along(batch.wave, batch.content, batch.who)
+        heard: Heard = self.along(batch)
         return self._speak(batch._replace(content=heard.code))._replace(heard=heard)
 
     def _speak(self, batch: Batch) -> Said:
@@ -121,6 +131,7 @@ class VocoderTask:
         utterances: in a pass over all.
         further: losses beside those of the recipe; what they give is added to the total.
         along: with fresh weights, where a content network learns along.
+        listener: hears whether words are kept; None where the recipe gives that no weight.
 
     Attributes:
         plain: the generator as it was given; it shares the weights that are trained.
@@ -137,6 +148,7 @@ class VocoderTask:
         utterances: int,
         further: Sequence[Further] = (),
         along: Along | None = None,
+        listener: Listener | None = None,
     ) -> None:
         self._fabric = fabric
         self._recipe = recipe
@@ -156,6 +168,7 @@ class VocoderTask:
             self._discriminators, self._opponent = fabric.setup(
                 discriminators, _optimizer(recipe.optimisation, discriminators)
             )
+        self._listener = None if listener is None else listener.to(fabric.device)
         self._mel = MelLoss().to(fabric.device)
         self._spectral = SpectralLoss(recipe.losses.resolutions).to(fabric.device)
 
@@ -255,11 +268,13 @@ class VocoderTask:
         losses = {"mel": self._mel(made, batch.wave)}
         if self._recipe.losses.spectral:
             losses["spectral"] = self._spectral(made, batch.wave)
+        if self._listener is not None:
+            losses["words"] = self._listener(made, batch.wave)
         return losses
 
     def _weighted(self, losses: Mapping[str, Tensor]) -> Tensor:
         weights = self._recipe.losses
-        names = ("mel", "spectral", "acoustic", "adversarial", "features")
+        names = ("mel", "spectral", "words", "acoustic", "adversarial", "features")
         return torch.stack([getattr(weights, name) * losses[name] for name in names]).sum()
 
     def _of_heard(self, heard: Heard, number: int) -> Tensor:

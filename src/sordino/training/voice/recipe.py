@@ -32,6 +32,7 @@ class VoiceRecipe:
             along.
         vocoder: the generator.
         pool: see `PoolSettings`.
+        half: whether the weights are kept in 16 bits; see `sordino.training.halve`.
 
     Raises:
         UsageError: a section that is no step, or a name that a model cannot have.
@@ -51,6 +52,7 @@ class VoiceRecipe:
     content: dict[str, Any] = field(default_factory=dict)
     vocoder: dict[str, Any] = field(default_factory=dict)
     pool: PoolSettings = field(default_factory=PoolSettings)
+    half: bool = False
 
     def __post_init__(self) -> None:
         check(self.name)

@@ -179,7 +179,8 @@ def train_voice(
         "summary": recipe.summary or f"Voice of {content.name} and {vocoder.name}.",
         "licence": licence,
     }
-    return write_voice(folder / recipe.name, content, vocoder, arrays, about, card, replace=True)
+    place = folder / recipe.name
+    return write_voice(place, content, vocoder, arrays, about, card, half=recipe.half, replace=True)
 
 
 def _step(
