@@ -32,8 +32,8 @@ def add_parser(models: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "vocoder",
         help="train a generator of speech",
         description="Train a generator that speaks what a content model hears, at a pitch, in the"
-        " voice of a speaker vector; the recipes istft-along and istft-whisper train a content model"
-        " along. DATA is a corpus in any layout that sordino reads.",
+        " voice of a speaker vector; the recipes istft-along and istft-whisper train a content"
+        " model along. DATA is a corpus in any layout that sordino reads.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

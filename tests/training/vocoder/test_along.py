@@ -54,8 +54,8 @@ def batch(items: int = 4) -> Batch:
     features = 2 + 10 * random(ROWS, DIMENSION)
     who = torch.arange(items) % 3
     wave, speaker, tones, hiss = random(samples), random(5), random(samples), random(samples)
-    nothing = torch.zeros(items, 0), torch.zeros(items, dtype=torch.int64)
-    return Batch(wave, features, f0, speaker, tones, hiss, who, *nothing)
+    empty, place = torch.zeros(items, 0), torch.zeros(items, dtype=torch.int64)
+    return Batch(wave, features, f0, speaker, tones, hiss, who, empty, place, empty, empty, empty)
 
 
 def task(**sections) -> VocoderTask:

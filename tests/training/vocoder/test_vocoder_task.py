@@ -33,8 +33,16 @@ def batch(items: int = 2) -> Batch:
     f0 = torch.full((items, FRAMES), 150.0)
     wave, tones, hiss = (random(160 * FRAMES) for _ in range(3))
     who = torch.arange(items)
-    content, nothing = random(FRAMES // 2, CHANNELS), torch.zeros(items, 0)
-    return Batch(wave, content, f0, random(5), tones, hiss, who, nothing, 0 * who)
+    content, empty = random(FRAMES // 2, CHANNELS), torch.zeros(items, 0)
+    spoken = wave, content, f0, random(5), tones, hiss, who
+    return Batch(
+        *spoken,
+        heard=empty,
+        place=0 * who,
+        other_f0=f0,
+        other_speaker=-spoken[3],
+        other_harmonic=hiss,
+    )
 
 
 def task(architecture: str = "istft", further=(), **sections) -> VocoderTask:

@@ -46,6 +46,9 @@ class Batch(NamedTuple):
         heard: shape (batch, samples), the wave with what is around it, for a content network that
             hears more than the crop; no samples where it does not.
         place: shape (batch,), samples in `heard` before the crop.
+        other_f0: as `f0`, where another speaker would speak; no frames where nobody asks for it.
+        other_speaker: that speaker's vector; the same.
+        other_harmonic: what belongs to that pitch; the same.
     """
 
     wave: Tensor
@@ -57,6 +60,16 @@ class Batch(NamedTuple):
     who: Tensor
     heard: Tensor
     place: Tensor
+    other_f0: Tensor
+    other_speaker: Tensor
+    other_harmonic: Tensor
+
+    def as_other(self, items: int) -> Batch:
+        """The first items, to be said by others."""
+        some = Batch(*(tensor[:items] for tensor in self))
+        return some._replace(
+            f0=some.other_f0, speaker=some.other_speaker, harmonic=some.other_harmonic
+        )
 
 
 class Crops(Dataset[Batch]):
@@ -69,6 +82,7 @@ class Crops(Dataset[Batch]):
         speaker: which vector a crop comes with.
         sources: which of "harmonic" and "noise" are wanted.
         heard: samples that a content network hears of each crop and around it; 0 for the crop.
+        others: whether crops are also to be said by other speakers.
     """
 
     def __init__(
@@ -79,6 +93,7 @@ class Crops(Dataset[Batch]):
         speaker: SpeakerSettings,
         sources: Sequence[str],
         heard: int = 0,
+        others: bool = False,
     ) -> None:
         self._framed = framed
         self._vectors = vectors
@@ -92,6 +107,7 @@ class Crops(Dataset[Batch]):
         self._who = np.array([numbers[known.utterance.speaker] for known in framed])
         self._of_speaker = [np.flatnonzero(self._who == number) for number in range(len(names))]
         self._means = np.stack([unit(vectors[own].mean(axis=0)) for own in self._of_speaker])
+        self._registers = self._measured() if others else None
         self._order: tuple[int, npt.NDArray[np.int64]] | None = None
 
     @property
@@ -112,10 +128,18 @@ class Crops(Dataset[Batch]):
         made = crop(
             known, first, self._rows, vector, int(self._who[index]), self._sources, generator
         )
-        if not self._heard:
+        if self._heard:
+            wave, place = surroundings(known, first, self._rows, self._heard)
+            made = made._replace(heard=_tensor(wave), place=torch.tensor(place))
+        if self._registers is None:
             return made
-        wave, place = surroundings(known, first, self._rows, self._heard)
-        return made._replace(heard=_tensor(wave), place=torch.tensor(place))
+        who, stranger = int(self._who[index]), int(generator.integers(self.speakers))
+        pitch = float(np.exp(self._registers[stranger] - self._registers[who]))
+        vector = self._means[stranger]
+        moved = crop(known, first, self._rows, vector, who, self._sources, generator, pitch=pitch)
+        return made._replace(
+            other_f0=moved.f0, other_speaker=moved.speaker, other_harmonic=moved.harmonic
+        )
 
     def whole(self, index: int, rows: int, *, as_index: int | None = None) -> Batch:
         """The beginning of an utterance, always the same.
@@ -138,6 +162,16 @@ class Crops(Dataset[Batch]):
         order = np.roll(np.arange(len(self)), -index)
         others = order[self._who[order] != self._who[index]]
         return int(others[0]) if others.size else index
+
+    def _measured(self) -> FloatArray:
+        """Mean natural logarithm of each speaker's pitch; that of all where one has none."""
+        found = []
+        for own in self._of_speaker:
+            track = np.concatenate([f0_of(self._framed[int(index)].read()) for index in own])
+            found.append(np.log(track[track > 0]).mean() if track.any() else np.nan)
+        means = np.array(found, np.float32)
+        known = means[np.isfinite(means)]
+        return np.where(np.isfinite(means), means, known.mean() if known.size else 0.0)
 
     def _pitch_ratio(self, index: int, as_index: int) -> float:
         tracks = [f0_of(self._framed[each].read()) for each in (index, as_index)]
@@ -215,6 +249,7 @@ def crop(
         )
     if "noise" in sources:
         hiss = generator.standard_normal(samples, dtype=np.float32)
+    nothing = torch.zeros(0)
     return Batch(
         wave=_tensor(wave_of(inner)),
         content=_tensor(content_of(inner)),
@@ -223,8 +258,11 @@ def crop(
         harmonic=_tensor(tones),
         noise=_tensor(hiss),
         who=torch.tensor(who),
-        heard=_tensor(np.zeros(0, np.float32)),
+        heard=nothing,
         place=torch.tensor(0),
+        other_f0=nothing,
+        other_speaker=nothing,
+        other_harmonic=nothing,
     )
 
 

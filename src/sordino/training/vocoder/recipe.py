@@ -63,6 +63,9 @@ class LossSettings:
         words: distance in the ears of a recogniser; see `listener.Listener`.
         listener: which: "source", a Whisper model (see `find_whisper`), and "layers" of its
             encoder, all where left out.
+        likeness: one minus the cosine of a speaker encoder's vector of what is said in another
+            speaker's voice, and that speaker's vector; the encoder is the recipe's.
+        likeness_share: of a batch, which is also said by other speakers.
         acoustic: mean absolute error of the log-mel frames inside a generator of two stages.
         joint: whether the second of two stages is told what the first predicts, and not the
             natural frames; the first then learns from all losses.
@@ -78,6 +81,8 @@ class LossSettings:
     spectral: float = 0.0
     words: float = 0.0
     listener: dict[str, Any] = field(default_factory=dict)
+    likeness: float = 0.0
+    likeness_share: float = 0.25
     acoustic: float = 0.0
     joint: bool = False
     adversarial: float = 1.0
@@ -236,7 +241,7 @@ class VocoderRecipe:
 
     def _of_losses(self) -> Iterator[tuple[bool, str]]:
         losses = self.losses
-        for name in ("mel", "spectral", "words", "acoustic", "adversarial", "features"):
+        for name in ("mel", "spectral", "words", "likeness", "acoustic", "adversarial", "features"):
             yield getattr(losses, name) >= 0, f"losses.{name} is 0 or more"
         yield losses.mel + losses.spectral > 0, "losses.mel or losses.spectral is more than 0"
         yield (
@@ -244,6 +249,7 @@ class VocoderRecipe:
             and set(losses.listener) <= (_LISTENER if losses.words else set()),
             "losses.words is more than 0 where losses.listener has a source, and layers",
         )
+        yield 0 < losses.likeness_share <= 1, "losses.likeness_share is a share above 0"
         yield losses.adversarial_from >= 1, "losses.adversarial_from is 1 or more"
         yield (
             bool(losses.resolutions)

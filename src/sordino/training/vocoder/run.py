@@ -13,6 +13,8 @@ from lightning_fabric import Fabric
 
 from sordino.corpus.corpus import Corpus
 from sordino.models.bundle import Bundle
+from sordino.models.find import load_model
+from sordino.speaker.encoders import KIND as ENCODER_KIND
 from sordino.training.hold_out import hold_out, thinned
 from sordino.training.launch import Hardware, check_batch, first_process, is_first, launch_run
 from sordino.training.loop import LoopSettings, run_loop, seed_step
@@ -24,6 +26,7 @@ from sordino.training.vocoder.along import Along, build_listener
 from sordino.training.vocoder.data import Crops
 from sordino.training.vocoder.finish import export_vocoder
 from sordino.training.vocoder.frames import Framed, Standard, make_frames, standard_of
+from sordino.training.vocoder.likeness import Likeness
 from sordino.training.vocoder.listener import Listener
 from sordino.training.vocoder.models import FRAMES, Models, sources_of
 from sordino.training.vocoder.network import build_vocoder
@@ -175,6 +178,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
         recipe.speaker,
         generator.inputs,
         heard=recipe.along.heard,
+        others=recipe.losses.likeness > 0,
     )
     along = None
     if recipe.trains_along:
@@ -188,6 +192,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
         len(prepared.training),
         along=along,
         listener=_listener(recipe),
+        likeness=_likeness(recipe),
     )
     validation = None
     if is_first(fabric):
@@ -237,6 +242,7 @@ def _check(recipe: VocoderRecipe, models: Models, corpus: Corpus, hardware: Hard
     if recipe.adversarial:
         _discriminators(recipe)
     _listener(recipe)
+    _likeness(recipe)
 
 
 def _discriminators(recipe: VocoderRecipe) -> Discriminators:
@@ -250,6 +256,14 @@ def _listener(recipe: VocoderRecipe) -> Listener | None:
     from sordino.training.networks.content_whisper import load_whisper
 
     return Listener(load_whisper(str(wanted["source"]), wanted.get("layers")))
+
+
+def _likeness(recipe: VocoderRecipe) -> Likeness | None:
+    if not recipe.losses.likeness:
+        return None
+    from sordino.training.export import load_network
+
+    return Likeness(load_network(load_model(recipe.encoder, ENCODER_KIND)))
 
 
 def _teacher(recipe: VocoderRecipe, hardware: Hardware) -> str | None:

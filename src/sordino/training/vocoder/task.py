@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from sordino.training.networks.spectra import LogMel, MelSettings
 from sordino.training.schedule import warm_cosine
 from sordino.training.vocoder.along import Along, Heard
 from sordino.training.vocoder.data import Batch
+from sordino.training.vocoder.likeness import Likeness
 from sordino.training.vocoder.listener import Listener
 from sordino.training.vocoder.network import Bottlenecked
 from sordino.training.vocoder.recipe import OptimisationSettings, VocoderRecipe
@@ -52,6 +54,7 @@ LOSSES = (
     "mel",
     "spectral",
     "words",
+    "likeness",
     "acoustic",
     "adversarial",
     "features",
@@ -68,11 +71,14 @@ class Said(NamedTuple):
             without dimensions; 0 for others.
         heard: what came of hearing the batch, where a content network learns along; its code is
             what the generator was told.
+        others: the first items in other speakers' voices, shape (items, samples); None where that
+            is not asked for.
     """
 
     wave: Tensor
     acoustic: Tensor
     heard: Heard | None = None
+    others: Tensor | None = None
 
 
 class Speaking(nn.Module):
@@ -82,13 +88,22 @@ class Speaking(nn.Module):
         generator: to be trained.
         joint: whether the second stage is told what the first predicts, as it is in use.
         along: hears what the generator is to say; None where the batch holds its content.
+        share: of a batch that other speakers say, too.
 
     Shapes:
         a `Batch` to what is `Said`.
     """
 
-    def __init__(self, generator: Generator, *, joint: bool, along: Along | None = None) -> None:
+    def __init__(
+        self,
+        generator: Generator,
+        *,
+        joint: bool,
+        along: Along | None = None,
+        share: float = 0.0,
+    ) -> None:
         super().__init__()
+        self._share = share
         self.generator = generator
         self.along = along
         self._joint = joint
@@ -99,12 +114,17 @@ class Speaking(nn.Module):
 
     def forward(self, batch: Batch) -> Said:
         """Speak a batch."""
-        if self.along is None:
-            return self._speak(batch)
-        heard: Heard = self.along(batch)
-        return self._speak(batch._replace(content=heard.code))._replace(heard=heard)
+        heard: Heard | None = None
+        if self.along is not None:
+            heard = self.along(batch)
+            batch = batch._replace(content=heard.code)
+        said = self._speak(batch)._replace(heard=heard)
+        if not self._share:
+            return said
+        some = batch.as_other(math.ceil(self._share * len(batch.wave)))
+        return said._replace(others=self._speak(some, natural_between=False).wave)
 
-    def _speak(self, batch: Batch) -> Said:
+    def _speak(self, batch: Batch, *, natural_between: bool = True) -> Said:
         content, f0, speaker, harmonic, noise = conditions_of(self.generator, batch)
         assert content is not None
         if self._natural is None:
@@ -116,7 +136,8 @@ class Speaking(nn.Module):
         if isinstance(self.generator, Bottlenecked):
             content = self.generator.narrow(content)
         predicted = stages.acoustic(content, f0, speaker)
-        wave = stages.vocode(predicted if self._joint else natural, f0, speaker)
+        between = natural if natural_between and not self._joint else predicted
+        wave = stages.vocode(between, f0, speaker)
         return Said(wave, l1_loss(predicted, natural))
 
 
@@ -132,6 +153,7 @@ class VocoderTask:
         further: losses beside those of the recipe; what they give is added to the total.
         along: with fresh weights, where a content network learns along.
         listener: hears whether words are kept; None where the recipe gives that no weight.
+        likeness: tells how much speech sounds like a speaker; the same.
 
     Attributes:
         plain: the generator as it was given; it shares the weights that are trained.
@@ -149,6 +171,7 @@ class VocoderTask:
         further: Sequence[Further] = (),
         along: Along | None = None,
         listener: Listener | None = None,
+        likeness: Likeness | None = None,
     ) -> None:
         self._fabric = fabric
         self._recipe = recipe
@@ -156,7 +179,12 @@ class VocoderTask:
         self._further = tuple(further)
         self.plain = generator
         self._along = along
-        speaking = Speaking(generator, joint=recipe.losses.joint, along=along)
+        speaking = Speaking(
+            generator,
+            joint=recipe.losses.joint,
+            along=along,
+            share=recipe.losses.likeness_share if likeness is not None else 0.0,
+        )
         self._speaking, self._optimizer = fabric.setup(
             speaking, _optimizer(recipe.optimisation, speaking)
         )
@@ -169,6 +197,7 @@ class VocoderTask:
                 discriminators, _optimizer(recipe.optimisation, discriminators)
             )
         self._listener = None if listener is None else listener.to(fabric.device)
+        self._likeness = None if likeness is None else likeness.to(fabric.device)
         self._mel = MelLoss().to(fabric.device)
         self._spectral = SpectralLoss(recipe.losses.resolutions).to(fabric.device)
 
@@ -212,7 +241,7 @@ class VocoderTask:
         wanted = self._recipe.optimisation
         rate = learning_rate(wanted, number, self._utterances)
         self._speaking.train()
-        made, acoustic, heard = self._speaking(batch)
+        made, acoustic, heard, others = self._speaking(batch)
         losses = dict.fromkeys(LOSSES, made.new_zeros(())) | {"acoustic": acoustic}
         judges = self._judges
         if judges is not None and number >= self._recipe.losses.adversarial_from:
@@ -220,6 +249,8 @@ class VocoderTask:
             with unlearning(judges), self._fabric.autocast():
                 losses |= self._persuade(judges, batch, made)
         losses |= self._compare(batch, made)
+        if self._likeness is not None and others is not None:
+            losses["likeness"] = self._likeness(others, batch.other_speaker[: len(others)])
         added = self._weighted(losses)
         if heard is not None:
             losses |= {name: getattr(heard, name) for name in ALONG_LOSSES}
@@ -274,7 +305,7 @@ class VocoderTask:
 
     def _weighted(self, losses: Mapping[str, Tensor]) -> Tensor:
         weights = self._recipe.losses
-        names = ("mel", "spectral", "words", "acoustic", "adversarial", "features")
+        names = ("mel", "spectral", "words", "likeness", "acoustic", "adversarial", "features")
         return torch.stack([getattr(weights, name) * losses[name] for name in names]).sum()
 
     def _of_heard(self, heard: Heard, number: int) -> Tensor:

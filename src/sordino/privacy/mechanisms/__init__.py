@@ -1,0 +1,1 @@
+"""Randomised releases of vectors, each with a stated differential privacy."""
