@@ -76,6 +76,7 @@ def call(capsys, *arguments: object) -> tuple[int, str, str]:
 def test_one_command_gives_the_table(speech, tmp_path, capsys) -> None:
     report = tmp_path / "report"
     factors = ("--voice", "soft", "--voice", "units", "--prosody", 0.9, "--prosody", "0.6:low=0.6")
+    factors += ("--beside", "fixed=mcadams:alpha=0.8", "--own-voice", "--scenario", "OR")
     status, out, err = call(capsys, speech, *factors, "-o", report, *QUICK)
     assert status == 0, err
     assert f"table: {report / 'ablation.md'}" in out
@@ -92,17 +93,20 @@ def test_one_command_gives_the_table(speech, tmp_path, capsys) -> None:
         "soft, 0.9",
         "units, 0.9",
         "soft, 0.6 low 0.6",
+        "fixed",
     ]
-    assert [row["content"] for row in rows[1:]] == [
+    assert [row["content"] for row in rows[1:-1]] == [
         "conv soft (8 numbers)",
         "conv units (8 numbers)",
         "conv soft (8 numbers)",
     ]
-    assert {row["strategy"] for row in rows[1:]} == {"density"}
+    assert {row["strategy"] for row in rows[1:-1]} == {"density"}
     assert all(0 <= float(row["EER lazy"]) <= 1 for row in rows[1:])
     assert all(float(row["rho_F0"]) <= 1 for row in rows[1:])
     results = read_results(report / "results.json")
     assert [system.name for system in results.systems] == [row["system"] for row in rows]
+    measured = {quality.system for quality in results.qualities if quality.group == "all"}
+    assert measured >= {f"{row['system']}, own voice" for row in rows[1:]}
     # Nothing is replaced without being asked.
     (report / "results.json").unlink()
     (report / "report.html").unlink()

@@ -14,6 +14,7 @@ from sordino.cli.evaluation import (
     evaluated,
     protocol_of,
     settings_of,
+    system_of,
     work_of,
 )
 from sordino.cli.inputs import pair
@@ -81,6 +82,13 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         metavar="NAME=VALUE",
         help="a setting of all systems",
     )
+    add(
+        "--beside",
+        action="append",
+        default=[],
+        metavar="[LABEL=]NAME[:SETTING=VALUE,...]",
+        help="another system of sordino, in the same run and table",
+    )
     add_protocol_options(parser)
     parser.set_defaults(run=run)
 
@@ -105,9 +113,14 @@ def run(options: argparse.Namespace) -> int:
         SystemSource(variant.label, _SYSTEM, variant.settings, work / "speech", options.seed)
         for variant in chosen
     ]
-    results = evaluated(options, protocol, work, sources)
+    beside = [
+        SystemSource(*system_of("--beside", text), work / "speech", options.seed)
+        for text in options.beside
+    ]
+    results = evaluated(options, protocol, work, [*sources, *beside])
     parameters = {source.name: source.parameters for source in sources}
-    rows = ablation_rows(results, chosen, voices, parameters)
+    others = [source.name for source in beside]
+    rows = ablation_rows(results, chosen, voices, parameters, others)
     for name, text in ((_MARKDOWN, as_markdown(rows)), (_TABLE, as_csv(rows))):
         write_whole(options.output / name, text)
     say(f"table: {options.output / _MARKDOWN}", sys.stdout)

@@ -11,7 +11,7 @@ from sordino.cli.evaluation import (
     add_protocol_options,
     evaluated,
     protocol_of,
-    settings_of,
+    system_of,
     work_of,
 )
 from sordino.cli.inputs import pair
@@ -99,7 +99,7 @@ def _sources(options: argparse.Namespace, work: Path) -> list[Source]:
     speech = work / "speech"
     sources: list[Source] = []
     for text in options.system:
-        label, name, settings = _system(text)
+        label, name, settings = system_of("--system", text)
         sources.append(SystemSource(label, name, settings, speech, options.seed))
     further = {
         side: dict(getattr(options, option.removeprefix("--").replace("-", "_")))
@@ -118,12 +118,3 @@ def _sources(options: argparse.Namespace, work: Path) -> list[Source]:
     for label, template in options.command:
         sources.append(CommandSource(label, template, speech, options.seed))
     return sources
-
-
-def _system(text: str) -> tuple[str, str, dict[str, object]]:
-    """Label, name and settings of --system."""
-    head, colon, tail = text.partition(":")
-    label, equals, name = head.partition("=")
-    if not equals:
-        label, name = text, head
-    return label, name, settings_of(f"--system {text}", tail) if colon else {}

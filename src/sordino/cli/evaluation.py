@@ -77,6 +77,11 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--whisper", metavar="MODEL", help="folder, size or hub:OWNER/NAME")
     add("--utterances", type=positive, default=100, metavar="N", help="to hear (default: 100)")
+    add(
+        "--own-voice",
+        action="store_true",
+        help="measure also what systems make of the speakers' own voices",
+    )
     add("--emotions", type=path, metavar="CSV", help="table with the columns path and emotion")
 
     how = parser.add_argument_group("run")
@@ -170,6 +175,7 @@ def protocol_of(options: argparse.Namespace) -> Protocol:
         seed=options.seed,
         leave_out=options.leave_out_failed,
         fine_tune=options.fine_tune,
+        own_voice=options.own_voice,
     )
 
 
@@ -228,6 +234,27 @@ def settings_of(option: str, text: str) -> dict[str, object]:
             found = value
         settings[key] = value if isinstance(found, (list, dict)) else found
     return settings
+
+
+def system_of(option: str, text: str) -> tuple[str, str, dict[str, object]]:
+    """Label, name and settings of a system, from [LABEL=]NAME[:SETTING=VALUE,...].
+
+    Args:
+        option: what it was given with, for the message.
+        text: what was given.
+
+    Raises:
+        UsageError: a setting is something else.
+
+    Example:
+        >>> system_of("--system", "fixed=mcadams:alpha=0.8")
+        ('fixed', 'mcadams', {'alpha': 0.8})
+    """
+    head, colon, tail = text.partition(":")
+    label, equals, name = head.partition("=")
+    if not equals:
+        label, name = text, head
+    return label, name, settings_of(f"{option} {text}", tail) if colon else {}
 
 
 def _is_inside(place: Path, folder: Path) -> bool:

@@ -18,6 +18,9 @@ from sordino.evaluate.metrics.bootstrap import Interval
 FORMAT = 1
 ALL = "all"
 
+OWN_VOICE = ", own voice"
+"""What follows a system's name where figures are of speech in the speakers' own voices."""
+
 T = TypeVar("T")
 
 

@@ -8,7 +8,7 @@ import pytest
 from sordino.evaluate.ablation.design import Choice, variants
 from sordino.evaluate.ablation.facts import VoiceFacts
 from sordino.evaluate.ablation.table import Row, ablation_rows, as_csv, as_markdown
-from sordino.evaluate.results import Attack, Measure, Quality, Similarity
+from sordino.evaluate.results import OWN_VOICE, Attack, Measure, Quality, Similarity
 from sordino.models.bundle import write_bundle
 from tests.evaluate.report.evaluations import made_up, results
 
@@ -44,27 +44,31 @@ def rows() -> tuple[Row, ...]:
             quality(COPY, "wer", "%", 0.5, "language: en"),
             quality(COPY, "f0-correlation", "", 0.9),
             quality(FLATTEN, "speed", "x", 12.3),
+            quality(f"{COPY}{OWN_VOICE}", "wer", "%", 0.07),
+            quality("mcadams", "wer", "%", 0.11),
         ),
         similarities=(
             Similarity(FLATTEN, "a", (), (), (), (), Measure(-3.2, -4.0, -2.0), Measure(0.9)),
         ),
     )
-    return ablation_rows(found, VARIANTS, {"soft": FACTS}, PARAMETERS)
+    return ablation_rows(found, VARIANTS, {"soft": FACTS}, PARAMETERS, ["mcadams"])
 
 
 def test_rows_have_the_strongest_attackers_errors(rows) -> None:
-    assert [row.system for row in rows] == ["original", COPY, FLATTEN]
-    original, copy, flatten = (row.figures for row in rows)
+    assert [row.system for row in rows] == ["original", COPY, FLATTEN, "mcadams"]
+    original, copy, flatten, other = (row.figures for row in rows)
     assert original["EER original"][0].value == 0.03
     assert copy["EER semi"][0].value == pytest.approx(0.05)
     assert copy["EER ignorant"] == (Measure(0.3, 0.2, 0.4), "%")
     assert copy["word errors"] == (Measure(0.08), "%")
+    assert copy["word errors, own voice"] == (Measure(0.07), "%")
+    assert other == {"word errors": (Measure(0.11), "%")}
     assert "EER ignorant" not in flatten
     assert flatten["G_VD"] == (Measure(-3.2, -4.0, -2.0), "dB")
 
 
 def test_rows_tell_what_systems_are_made_of(rows) -> None:
-    assert rows[0].roles == {}
+    assert rows[0].roles == rows[3].roles == {}
     assert rows[1].roles == {
         "voice": "soft",
         "content": "ssl soft (200 numbers)",
@@ -82,7 +86,7 @@ def test_rows_tell_what_systems_are_made_of(rows) -> None:
 
 def test_the_table_for_programs(rows) -> None:
     lines = list(csv.DictReader(io.StringIO(as_csv(rows))))
-    assert [line["system"] for line in lines] == ["original", COPY, FLATTEN]
+    assert [line["system"] for line in lines] == ["original", COPY, FLATTEN, "mcadams"]
     assert (lines[1]["EER ignorant"], lines[1]["EER ignorant low"]) == ("0.3", "0.2")
     assert lines[2]["EER ignorant"] == ""
     assert lines[2]["speed"] == "12.3"

@@ -12,6 +12,8 @@ import soundfile
 torch = pytest.importorskip("torch", reason="torch is in the extra train, not installed")
 pytest.importorskip("swift_f0", reason="swift-f0 is in the extra evaluate, not installed")
 
+from torch.utils.data import default_collate
+
 from sordino.anonymize.input_level import levelled
 from sordino.anonymize.windows import cells
 from sordino.audio.recording import Recording
@@ -23,7 +25,7 @@ from sordino.models.find import load_model
 from sordino.models.session import Session
 from sordino.speaker.encoders import load_encoder
 from sordino.training.features.base import load_features
-from sordino.training.vocoder.data import Crops, crop
+from sordino.training.vocoder.data import Crops, crop, surroundings
 from sordino.training.vocoder.frames import (
     Sources,
     content_facts,
@@ -292,3 +294,66 @@ class _Windows:
     def __contains__(self, crop: np.ndarray) -> bool:
         starts = range(0, self.wave.size - crop.size + 1, 320)
         return any(np.array_equal(self.wave[s : s + crop.size], crop) for s in starts)
+
+
+class TestSurroundings:
+    @pytest.mark.parametrize("first", [0, 5, 11, 40])
+    def test_hold_the_crop_where_they_say(self, framed, first):
+        known = max(framed[0], key=lambda each: each.rows)
+        first = min(first, known.rows - 10)
+        wave, place = surroundings(known, first, 10, 30)
+        assert wave.size == 30 * 320
+        np.testing.assert_array_equal(wave[place : place + 3200], wave_of(known.read(first, 10)))
+        start = first - place // 320
+        assert 0 <= start <= known.rows - 30
+        np.testing.assert_array_equal(wave, wave_of(known.read(start, 30)))
+
+    def test_silence_follows_what_is_too_short(self, framed):
+        known = framed[0][0]
+        wave, place = surroundings(known, 3, 10, known.rows + 7)
+        assert place == 3 * 320
+        np.testing.assert_array_equal(wave[: -7 * 320], wave_of(known.read()))
+        assert not wave[-7 * 320 :].any()
+
+    def test_come_with_crops_that_are_wanted_so(self, framed):
+        settings = DataSettings(segment=3200)
+        some = Crops(*framed, settings, SpeakerSettings(), BOTH, heard=6400)
+        plain = Crops(*framed, settings, SpeakerSettings(), BOTH)
+        for number in range(5):
+            item, place = some[number], int(some[number].place)
+            assert torch.equal(item.heard[place : place + 3200], item.wave)
+            assert torch.equal(item.wave, plain[number].wave)
+            assert not plain[number].heard.numel()
+
+
+class TestOthers:
+    def test_speak_the_same_moment_at_their_own_pitch(self, framed):
+        known, vectors = framed
+        some = Crops(*framed, DataSettings(segment=3200), SpeakerSettings(), BOTH, others=True)
+        speakers = sorted({each.utterance.speaker for each in known})
+        registers, means = [], []
+        for speaker in speakers:
+            own = [index for index, each in enumerate(known) if each.utterance.speaker == speaker]
+            track = np.concatenate([f0_of(known[index].read()) for index in own])
+            registers.append(np.log(track[track > 0]).mean())
+            mean = vectors[own].mean(axis=0)
+            means.append(mean / np.linalg.norm(mean))
+        strangers = set()
+        for number in range(30):
+            item = some[number]
+            other = int(np.argmax(np.array(means) @ item.other_speaker.numpy()))
+            np.testing.assert_allclose(item.other_speaker, means[other], atol=1e-5)
+            ratio = np.exp(registers[other] - registers[int(item.who)])
+            np.testing.assert_allclose(item.other_f0, ratio * item.f0, rtol=1e-4)
+            assert item.other_harmonic.shape == item.harmonic.shape
+            strangers.add(other)
+        assert len(strangers) == len(speakers)
+
+    def test_take_the_place_of_the_first_items(self, framed):
+        some = Crops(*framed, DataSettings(segment=3200), SpeakerSettings(), BOTH, others=True)
+        batch = default_collate([some[number] for number in range(4)])
+        others = batch.as_other(2)
+        assert torch.equal(others.f0, batch.other_f0[:2])
+        assert torch.equal(others.speaker, batch.other_speaker[:2])
+        assert torch.equal(others.harmonic, batch.other_harmonic[:2])
+        assert torch.equal(others.noise, batch.noise[:2])

@@ -96,6 +96,12 @@ def test_what_is_out_of_range_is_named(setting, told):
         ("along.head=0", r"along\.head"),
         ("along.adversary=0", r"along\.head and \.adversary"),
         ("along.colour=1", "no setting 'colour'"),
+        ("along.heard=3200", r"along\.heard"),
+        ("along.heard=16100", r"along\.heard"),
+        ("losses.words=1", r"losses\.listener"),
+        ('losses.listener.source="tiny.en"', r"losses\.words"),
+        ("losses.likeness=-1", r"losses\.likeness"),
+        ("losses.likeness_share=0", r"losses\.likeness_share"),
     ],
 )
 def test_what_cannot_learn_along_is_named(setting, told):
@@ -111,7 +117,7 @@ def test_what_cannot_learn_along_is_named(setting, told):
 @pytest.mark.parametrize(
     ("network", "told"),
     [
-        ({"architecture": "ssl", "output": "bottleneck"}, "conv"),
+        ({"architecture": "ssl", "output": "bottleneck"}, "conv and whisper"),
         ({"architecture": "conv", "output": "units", "units": 5}, "no gradient"),
         ({"architecture": "conv", "output": "bottleneck", "sizes": {"hop": 160}}, "160 samples"),
     ],

@@ -11,7 +11,7 @@ from sordino.evaluate.ablation.design import Variant
 from sordino.evaluate.ablation.facts import VoiceFacts
 from sordino.evaluate.report.choose import attackers_error, attacks_on, quality, strongest
 from sordino.evaluate.report.words import ORIGINAL, with_interval
-from sordino.evaluate.results import Measure, Results
+from sordino.evaluate.results import OWN_VOICE, Measure, Results
 
 ROLES = ("voice", "content", "encoder", "generator", "strategy", "prosody")
 """What tells the systems apart."""
@@ -27,6 +27,8 @@ _QUALITIES = {
     "f0-correlation": ("rho_F0", ""),
     "speed": ("speed", "x"),
 }
+# Those that say what taking speech apart and putting it together costs by itself.
+_OWN = ("wer", "cer", "dnsmos-ovrl")
 _DISTINCTIVENESS = "G_VD"
 
 
@@ -36,7 +38,7 @@ class Row:
 
     Attributes:
         system: as results call it; "original" for the unprotected speech.
-        roles: what it is made of, by `ROLES`; empty for the original.
+        roles: what it is made of, by `ROLES`; empty for the original and for what is no variant.
         figures: measures by the names of their columns, each with its unit; without those that
             were not taken. Equal error rates are those of the strongest attacker.
     """
@@ -51,6 +53,7 @@ def ablation_rows(
     variants: Sequence[Variant],
     voices: Mapping[str, VoiceFacts],
     parameters: Mapping[str, Mapping[str, object]],
+    beside: Sequence[str] = (),
 ) -> tuple[Row, ...]:
     """The rows, that of the original speech first.
 
@@ -59,6 +62,7 @@ def ablation_rows(
         variants: what the systems are.
         voices: facts of each variant's voice.
         parameters: each variant's settings with all defaults, by its label.
+        beside: other systems of the evaluation, which come last.
     """
     rows = [Row(ORIGINAL, {}, _figures(results, ORIGINAL))]
     for variant in variants:
@@ -72,6 +76,7 @@ def ablation_rows(
             "prosody": variant.prosody.label or str(used.get("prosody", "")),
         }
         rows.append(Row(variant.label, roles, _figures(results, variant.label)))
+    rows += [Row(system, {}, _figures(results, system)) for system in beside]
     return tuple(rows)
 
 
@@ -123,6 +128,11 @@ def _figures(results: Results, system: str) -> dict[str, tuple[Measure, str]]:
         taken = quality(results, system, measure)
         if taken is not None:
             found[name] = (taken.value, unit)
+    for measure in _OWN:
+        taken = quality(results, f"{system}{OWN_VOICE}", measure)
+        if taken is not None:
+            name, unit = _QUALITIES[measure]
+            found[f"{name}{OWN_VOICE}"] = (taken.value, unit)
     for similarity in results.similarities:
         if similarity.system == system:
             found[_DISTINCTIVENESS] = (similarity.distinctiveness, "dB")
@@ -133,7 +143,7 @@ def _columns(rows: Sequence[Row]) -> list[str]:
     """All figures that any row has, in the order in which they are defined."""
     names = [f"EER {name}" for name in ERRORS.values()]
     names += [name for name, _ in _QUALITIES.values()]
-    names.insert(-1, _DISTINCTIVENESS)
+    names[-1:-1] = [*(f"{_QUALITIES[measure][0]}{OWN_VOICE}" for measure in _OWN), _DISTINCTIVENESS]
     return [name for name in names if any(name in row.figures for row in rows)]
 
 

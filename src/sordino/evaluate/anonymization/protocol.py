@@ -77,6 +77,8 @@ class Protocol:
         seed: another one gives other pseudo-speakers, another sample and other draws.
         leave_out: leave utterances out that cannot be used, and say so; else they end the run.
         fine_tune: training steps of the encoders on the attacker's speech; 0 for none.
+        own_voice: whether speech that systems have resynthesised with the speakers' own voices is
+            measured, too: what taking it apart and putting it together costs by itself.
 
     Raises:
         UsageError: a name is not known, or a number is too small.
@@ -93,6 +95,7 @@ class Protocol:
     seed: int = 0
     leave_out: bool = False
     fine_tune: int = 0
+    own_voice: bool = False
 
     def __post_init__(self) -> None:
         for what, chosen, known in (

@@ -27,6 +27,7 @@ from sordino.evaluate.anonymization.subset import usable
 from sordino.evaluate.exposure import groups, left_out
 from sordino.evaluate.progress import Silent, Told
 from sordino.evaluate.results import (
+    OWN_VOICE,
     Attack,
     Attacker,
     Failure,
@@ -312,6 +313,12 @@ class _Run:
             for system in systems
             if system == ORIGINAL or (system, "trial") in self._heard
         }
+        if self.protocol.own_voice:
+            heard |= {
+                f"{system}{OWN_VOICE}": self._heard[system, "own"]
+                for system in systems
+                if (system, "own") in self._heard
+            }
         outcome = measured(heard, self.data.emotions, self.protocol, self.bench)
         self.failing.failures += outcome.failures
         self.notes += outcome.notes
