@@ -10,7 +10,18 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from sordino.cli import anonymize, embed, evaluate, key, models, systems, train, voices
+from sordino.cli import (
+    anonymize,
+    conceal,
+    embed,
+    evaluate,
+    key,
+    ledger,
+    models,
+    systems,
+    train,
+    voices,
+)
 from sordino.cli.status import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from sordino.cli.text import say
 from sordino.errors import OutputError, SordinoError, UsageError
@@ -24,7 +35,18 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sordino {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (anonymize, key, systems, voices, embed, evaluate, train, models):
+    for module in (
+        anonymize,
+        key,
+        systems,
+        voices,
+        embed,
+        conceal,
+        ledger,
+        evaluate,
+        train,
+        models,
+    ):
         module.add_parser(commands)
     return parser
 

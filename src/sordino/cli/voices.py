@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sordino.cli.concealment import add_release_options, concealment_of, ledger_of
 from sordino.cli.inputs import path, positive
 from sordino.cli.status import EXIT_DONE, EXIT_REJECTED, EXIT_UNSURE
 from sordino.cli.text import counted, say
@@ -18,6 +19,7 @@ from sordino.speaker import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from sordino.audio.recording import Recording
+    from sordino.conceal.protected import ProtectedEncoder
     from sordino.privacy.keys import SecretKey
     from sordino.speaker.encoders import OnnxEncoder
     from sordino.speaker.quality import Limits, Quality, Reason
@@ -49,6 +51,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("files", nargs="+", type=path, metavar="FILE", help="recordings of NAME")
     _add_encoder(parser)
     _add_limits(parser, speech="for the name as a whole (default: 2)")
+    _add_concealment(parser)
     _add_store(parser, _enroll)
 
     parser = commands.add_parser(
@@ -60,6 +63,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument("name", metavar="NAME")
     _add_trial(parser)
+    _add_concealment(parser)
     _add_store(parser, _verify)
 
     parser = commands.add_parser(
@@ -128,6 +132,16 @@ def _add_limits(parser: argparse.ArgumentParser, *, speech: str) -> None:
     add("--min-snr", type=float, metavar="DB", help="signal-to-noise ratio (default: 5)")
 
 
+def _add_concealment(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("protected templates (of this side; the other may be either)")
+    group.add_argument(
+        "--conceal",
+        metavar="MODEL",
+        help="hide sex and the like in the vectors of FILE before anything is done with them",
+    )
+    add_release_options(group, required=False)
+
+
 def _add_trial(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=path, metavar="FILE", help="a recording")
     _add_encoder(parser)
@@ -154,10 +168,11 @@ def _enroll(options: argparse.Namespace) -> int:
     from sordino.speaker.verification import ENROLMENT_SPEECH, enroll
 
     _refuse_repeated(options.files)
+    encoder = _listening(options)
     with _store(options, create=True) as store:
         template = enroll(
             store,
-            _encoder(options),
+            encoder,
             options.name,
             _recordings(options.files),
             limits=_limits(options, ENROLMENT_SPEECH),
@@ -170,15 +185,29 @@ def _enroll(options: argparse.Namespace) -> int:
     if len(added) < len(template.enrolments):
         text += f"; {len(template.enrolments)} and {template.speech:.1f} s in all"
     say(text, sys.stdout)
+    if options.conceal is not None:
+        say(f"stored protected, by {encoder.name}; nothing else of the recordings", sys.stdout)
     return EXIT_DONE
 
 
 def _verify(options: argparse.Namespace) -> int:
     from sordino.audio.recording import Recording
+    from sordino.conceal.protected import comparable, is_protected, measured
 
     with _store(options) as store:
         template = store.template(options.name)
-    found = _judge(options).verify(template, Recording.read(options.file, longest=_LONGEST_S))
+    encoder = _listening(options)
+    known = measured(template, encoder)
+    protected = options.conceal is not None or is_protected(template.encoder.digest)
+    if protected and known is None and options.threshold is None:
+        raise UsageError(
+            f"{options.name!r} is enrolled by {template.encoder}: thresholds for trials of"
+            f" {encoder.name} were not measured; give one with --threshold"
+        )
+    judge = _judge(options, encoder, known)
+    found = judge.verify(
+        comparable(template, encoder), Recording.read(options.file, longest=_LONGEST_S)
+    )
     if options.json:
         said = {"name": found.name, "score": _rounded(found.score), "llr": _rounded(found.llr)}
         _tell_json(said | _answer(found.decision, found.threshold, found.reasons, found.quality))
@@ -196,7 +225,8 @@ def _identify(options: argparse.Namespace) -> int:
 
     with _store(options) as store:
         templates = store.templates()
-    judge = _judge(options)
+    encoder = _encoder(options)
+    judge = _judge(options, encoder, encoder.bundle.metadata.get("verification"))
     gallery = Gallery.of(templates, judge.encoder, judge.scoring)
     found = judge.identify(
         gallery, Recording.read(options.file, longest=_LONGEST_S), top=options.top
@@ -276,13 +306,31 @@ def _encoder(options: argparse.Namespace) -> OnnxEncoder:
     return load_encoder(options.encoder, tell=lambda text: say(text, sys.stderr))
 
 
-def _judge(options: argparse.Namespace) -> Judge:
+def _listening(options: argparse.Namespace) -> OnnxEncoder | ProtectedEncoder:
+    """What makes vectors of recordings, and protects them with --conceal."""
+    if options.conceal is None:
+        for name in ("epsilon", "mechanism", "ledger", "purpose", "ledger_key"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name.replace('_', '-')} goes with --conceal")
+        return _encoder(options)
+    from sordino.conceal.protected import ProtectedEncoder, counted_for
+
+    ledger = ledger_of(options)
+    concealment = concealment_of(options.conceal, options)
+    count = None if ledger is None else counted_for(ledger, options.name, options.purpose)
+    return ProtectedEncoder(_encoder(options), concealment, count)
+
+
+def _judge(
+    options: argparse.Namespace,
+    encoder: OnnxEncoder | ProtectedEncoder,
+    known: Mapping[str, Any] | None,
+) -> Judge:
     from sordino.speaker.quality import Limits
     from sordino.speaker.verification import Judge, choose_threshold
 
-    encoder = _encoder(options)
     threshold = choose_threshold(
-        encoder.bundle.metadata.get("verification"),
+        known,
         score=options.threshold,
         false_accepts=options.false_accepts,
         scoring=options.scoring,

@@ -159,7 +159,7 @@ class Concealer:
             rows = self._run(self._decoder, rows, "latent", "vector", self.description.dimension)
         elif self.has_networks:
             rows = np.empty((0, self.description.dimension))
-        return rows.astype(np.float32)
+        return _single(rows)
 
     def at(self, epsilon: float | None = None, mechanism: str | None = None) -> Concealment:
         """This concealer with a release at a chosen epsilon, which is a mechanism itself.
@@ -292,7 +292,7 @@ class Concealer:
     def _run(
         self, session: Session, rows: FloatArray, takes: str, gives: str, size: int
     ) -> FloatArray:
-        (found,) = session.run({takes: rows.astype(np.float32)}, [gives])
+        (found,) = session.run({takes: _single(rows)}, [gives])
         place = f"model {self.bundle.folder}: {session.graph}"
         if found.shape != (len(rows), size):
             raise UsageError(
@@ -312,6 +312,14 @@ def _opened(folder: str, digest: str) -> Concealer:
     if bundle.digest != digest:
         raise UsageError(f"model {folder}: has been replaced by another while it was in use")
     return Concealer(bundle)
+
+
+def _single(rows: FloatArray) -> Floats:
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32)
+    if not np.isfinite(single).all():
+        raise UsageError("vectors hold numbers too large for single precision")
+    return single
 
 
 def _fits(shape: tuple[int | str | None, ...] | None, size: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sordino.conceal.bounds import auc_at_most, eer_at_least
 from sordino.conceal.release import latent_release
 
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
+_NOT_COVERED = (
+    "the people whose recordings trained the concealer",
+    "that an attribute cannot be guessed, beyond what is said under forbids: that is measured",
+    "names, keys and paths that go with a template",
+)
 # Memory does not grow with the number of vectors by more than the vectors themselves.
 _BLOCK = 4096
 
@@ -48,17 +54,17 @@ class Concealment:
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"{self.concealer.name}, {self.release_of_latents.name}"
+        return f"{self.concealer.name} ({self.release_of_latents.name})"
 
     @property
     def epsilon(self) -> float:
         """Of one template, rounded up; infinity where nothing is guaranteed."""
-        return self.release_of_latents.epsilon
+        return self.release_of_latents.mechanism.epsilon
 
     @property
     def delta(self) -> float:
         """Of one template; 0 for pure differential privacy."""
-        return self.release_of_latents.delta
+        return self.release_of_latents.mechanism.delta
 
     def release(self, x: npt.ArrayLike, randomness: Randomness | None = None) -> FloatArray:
         """Protected templates.
@@ -82,39 +88,35 @@ class Concealment:
         ]
         return np.concatenate(blocks)
 
-    def statement(self) -> dict[str, Any]:
-        """What is guaranteed of one protected template and what is not, ready for JSON."""
+    def statement(self, randomness: Randomness | None = None) -> dict[str, Any]:
+        """What is guaranteed of one protected template and what is not, ready for JSON.
+
+        Args:
+            randomness: what `release` was given.
+        """
         description = self.concealer.description
-        said = self.release_of_latents.statement()
-        covered = "all that a template tells of a recording, by the guarantee above"
-        if math.isinf(self.epsilon):
-            covered = "nothing is guaranteed; concealment is what attackers were seen to fail at"
+        said: dict[str, Any] = self.release_of_latents.mechanism.statement(randomness)
+        bounds = (self.epsilon, self.delta)
         return {
             **said,
+            "clip_origin": description.clip_origin or None,
             "concealer": {"name": self.concealer.name, "digest": self.concealer.digest},
             "encoder": {"name": description.encoder, "digest": description.encoder_digest},
             "attributes": list(description.attributes),
-            "clip_origin": description.clip_origin or None,
             "epsilon_train": _number(description.epsilon_train),
-            "covered": covered,
-            "not_covered": [*said.get("not_covered", []), *_NOT_COVERED],
+            "forbids": {
+                "attribute_auc_above": auc_at_most(*bounds),
+                "verification_eer_below": eer_at_least(*bounds),
+            },
+            "not_covered": [*said["not_covered"], *_NOT_COVERED],
         }
 
-    def _released(
-        self, rows: npt.NDArray[np.generic], randomness: Randomness | None
-    ) -> FloatArray:
+    def _released(self, rows: npt.NDArray[np.generic], randomness: Randomness | None) -> FloatArray:
         latents = self.concealer.encode(rows)
+        if not len(latents):
+            return self.concealer.decode(latents).astype(np.float64)
         released = self.release_of_latents.release(latents, randomness)
         return self.concealer.decode(released).astype(np.float64)
-
-
-_NOT_COVERED = (
-    "the speakers of the concealer's training data, from which its weights and its clip come",
-    "further templates of the same person: the epsilons of all releases add up",
-    "that an attribute cannot be guessed: below an epsilon of about 3 it follows from the guarantee"
-    " in part, above that it is measured, not guaranteed",
-    "names, keys and paths that go with a template",
-)
 
 
 def _number(value: float) -> float | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from sordino.errors import UsageError
 
@@ -14,9 +14,9 @@ ENCODER, DECODER, ERASURE = "encoder.onnx", "decoder.onnx", "erasure.npz"
 
 NO_RELEASE = "none"
 # The norm of latents that each mechanism bounds; None where it takes directions only.
-NORMS: Mapping[str, str | None] = {
-    "laplace": "L1",
-    "gaussian": "L2",
+NORMS: Mapping[str, Literal["l1", "l2"] | None] = {
+    "laplace": "l1",
+    "gaussian": "l2",
     "privunit": None,
     "privunit-g": None,
 }

@@ -152,7 +152,7 @@ def fit_erasure(
     rounding = rows.shape[1] * (_ROUNDING * np.abs(rows).max()) ** 2
     varying = int(_positive(variances, rounding).sum())
     if shrinkage is None:
-        shrinkage = _oas(variances, 1 / (shares @ shares))
+        shrinkage = _oas(variances, float(1 / (shares @ shares)))
     variances = (1 - shrinkage) * variances + shrinkage * variances.mean()
     kept = _positive(variances, rounding)
     axes, deviations = axes[:, kept], np.sqrt(variances[kept])
@@ -175,7 +175,8 @@ def _shares(weights: npt.ArrayLike | None, count: int) -> FloatArray:
     shares = _numbers(weights, "weights")
     if shares.shape != (count,) or shares.min() < 0 or not shares.any():
         raise UsageError(f"weights have to be {count} numbers, none of them negative, not all 0")
-    return shares / shares.sum()
+    normal: FloatArray = shares / shares.sum()
+    return normal
 
 
 def _design(name: str, labels: Labels, shares: FloatArray) -> FloatArray:

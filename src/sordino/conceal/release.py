@@ -22,12 +22,21 @@ class LatentRelease:
     """A mechanism for latents, and how long its results are made for the decoder.
 
     Attributes:
+        kind: the mechanism that was asked for, also where no noise is added.
         mechanism: what protects latents, shape (n, latent).
         length: what results are multiplied by.
     """
 
+    kind: str
     mechanism: Mechanism
     length: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """Kind and epsilon for people; or that there is no guarantee."""
+        if math.isinf(self.mechanism.epsilon):
+            return "no DP guarantee"
+        return f"{self.kind}, epsilon {self.mechanism.epsilon:.12g}"
 
     def release(self, latents: npt.ArrayLike, randomness: Randomness | None = None) -> FloatArray:
         """Released latents, shape (n, latent)."""
@@ -87,13 +96,13 @@ def latent_release(
     if name != NO_RELEASE and NORMS[name] is not None:
         _require_clip(description, name)
     if epsilon is None or math.isinf(epsilon):
-        return LatentRelease(_bare(description, name), length)
+        return LatentRelease(name, _bare(description, name), length)
     if name == NO_RELEASE:
         raise UsageError(
             "the concealer was made for no release of its own; name one with a mechanism, such as"
             " privunit, or use epsilon inf"
         )
-    return LatentRelease(_mechanism(description, name, epsilon), length)
+    return LatentRelease(name, _mechanism(description, name, epsilon), length)
 
 
 def _bare(description: Description, name: str) -> Mechanism:
@@ -102,7 +111,7 @@ def _bare(description: Description, name: str) -> Mechanism:
     norm = NORMS[name]
     if norm is None:
         return Bare(unit_rows)
-    return Unprotected(description.clip, "l1" if norm == "L1" else "l2")
+    return Unprotected(description.clip, norm)
 
 
 def _mechanism(description: Description, name: str, epsilon: float) -> Mechanism:
@@ -119,12 +128,10 @@ def _mechanism(description: Description, name: str, epsilon: float) -> Mechanism
 
 
 def _require_clip(description: Description, name: str) -> None:
-    own = NORMS.get(description.mechanism)
-    if own != NORMS[name]:
-        bounds = f"of {own} norms" if own else "none"
+    if NORMS.get(description.mechanism) != NORMS[name]:
         raise UsageError(
-            f"{name} needs a clip of {NORMS[name]} norms, and the concealer's is {bounds}; use a"
-            f" concealer that was made for {name}"
+            f"{name} needs a clip of {NORMS[name]} norms, and the concealer, made for"
+            f" {description.mechanism}, has none; use one that was made for {name}"
         )
 
 

@@ -54,8 +54,8 @@ def write_concealer(
         >>> with tempfile.TemporaryDirectory() as place:
         ...     concealer = write_concealer(
         ...         Path(place, "tiny"), about, named, "# tiny", erasure=forgets)
-        ...     concealer.conceal([[1.0, 2.0, 3.0]]).round(3).tolist()
-        [[0.447, 0.894, 0.0]]
+        ...     concealer.conceal([[0.0, 4.0, 3.0]]).tolist()
+        [[0.0, 1.0, 0.0]]
     """
     files: dict[str, Graph] = {CARD_NAME: card.encode()}
     if networks is not None:
@@ -69,6 +69,8 @@ def write_concealer(
         files[ERASURE] = _npz(erasure)
     if networks is None and erasure is None:
         raise UsageError("a concealer needs networks, an erasure, or both")
+    if networks is None and description.latent != description.dimension:
+        raise UsageError("without networks, the latent has as many numbers as a vector")
     described = {**metadata, **description.metadata, "kind": KIND}
     return Concealer(write_bundle(path, described, files, replace=replace))
 

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sordino.privacy.audit.bounds import Bound, gaussian_bound, gaussian_epsilon, pure_bound
+from sordino.errors import UsageError
+from sordino.privacy.audit.bounds import (
+    Bound,
+    gaussian_bound,
+    gaussian_distance,
+    gaussian_epsilon,
+    pure_bound,
+)
 from sordino.privacy.audit.law import Law, allowed_gap, gaussian_law, laplace_law, largest_gap
 from sordino.privacy.audit.low_bits import low_bits, off_grid
 from sordino.privacy.audit.pair import Release, lower_bound
@@ -23,7 +30,10 @@ _NEAR = 2.0
 """How much epsilon (Laplace) or distance in deviations (Gaussian) lies between near inputs: few
 enough to be counted well."""
 _FAR = 1000.0
+_ROUNDING = 1e-9
 _LAW_DRAWS = 200_000
+_CHECKS = 7
+"""Findings that may fail by chance."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,9 @@ def audit_laplace(
         trials: releases of each input in a check.
         false_alarm: probability that a mechanism that is as claimed fails.
 
+    Raises:
+        UsageError: the clip or epsilon is not finite and above 0, or see `lower_bound`.
+
     Example:
         >>> rng = np.random.default_rng(0)
         >>> def half(x):
@@ -81,6 +94,7 @@ def audit_laplace(
         >>> [finding.check for finding in audit.failed]
         ['near inputs, one component', 'law of the noise', ...]
     """
+    _check(clip, epsilon)
     size = 2 * clip / epsilon if scale is None else scale
     noise = _Noise(
         clip,
@@ -100,47 +114,61 @@ def audit_gaussian(
     release: Release,
     *,
     clip: float,
-    deviation: float,
+    epsilon: float,
     delta: float,
     dimension: int,
+    deviation: float | None = None,
     grid: float = 0.0,
     trials: int = 40_000,
     false_alarm: float = 1e-3,
 ) -> Audit:
-    """Is it Gaussian noise of that deviation on vectors that are clipped to an L2 norm?
+    """Is it Gaussian noise for `epsilon` at `delta` on vectors that are clipped to an L2 norm?
 
-    The bounds are those of Gaussian differential privacy, told as the epsilon at `delta`.
+    The bounds are those of Gaussian differential privacy, told as the epsilon at `delta`; they
+    have power at any epsilon.
 
     Args:
         release: the mechanism, as a black box.
         clip: largest L2 norm C; two inputs are at most 2C apart.
-        deviation: of the noise on each component, claimed.
-        delta: in (0, 1).
+        epsilon: claimed, for any two inputs.
+        delta: claimed, in (0, 1).
+        deviation: of the noise on each component, where it is claimed to differ from the least
+            that epsilon and delta allow.
         dimension, grid, trials, false_alarm: as for `audit_laplace`.
+
+    Raises:
+        UsageError: as for `audit_laplace`, or delta is not in (0, 1).
 
     Example:
         >>> rng = np.random.default_rng(0)
         >>> def noisy(x):
         ...     norms = np.linalg.norm(x, axis=1, keepdims=True)
         ...     return x / np.maximum(norms, 1) + rng.normal(size=x.shape)
-        >>> claim = {"clip": 1.0, "deviation": 2.0, "delta": 1e-6, "dimension": 3}
+        >>> claim = {"clip": 1.0, "epsilon": 2.0, "delta": 1e-6, "dimension": 3}
         >>> audit_gaussian(noisy, **claim, trials=4000).holds
         False
     """
-    mu = 2 * clip / deviation
+    _check(clip, epsilon)
+    mu = gaussian_distance(epsilon, delta)
     noise = _Noise(
         clip,
         dimension,
-        lambda part: gaussian_epsilon(mu * part, delta),
+        lambda part: epsilon if part == 1 else gaussian_epsilon(mu * part, delta),
         min(1.0, _NEAR / mu),
         projection,
         gaussian_bound(delta),
-        gaussian_law(deviation),
+        gaussian_law(2 * clip / mu if deviation is None else deviation),
         2,
     )
-    epsilon = gaussian_epsilon(mu, delta)
-    subject = f"gaussian, clip {clip:g}, claimed epsilon {epsilon:.4g} at delta {delta:g}"
+    subject = f"gaussian, clip {clip:g}, claimed epsilon {epsilon:g} at delta {delta:g}"
     return _audit(release, noise, subject, grid, trials, false_alarm)
+
+
+def _check(clip: float, epsilon: float) -> None:
+    if not (0 < clip < math.inf and 0 < epsilon < math.inf):
+        raise UsageError(
+            f"a clip of {clip} and an epsilon of {epsilon} claim nothing that can be refuted"
+        )
 
 
 def _audit(
@@ -152,8 +180,7 @@ def _audit(
     spread = signs * noise.clip / noise.dimension ** (1 / noise.spread)
     # Of large norm, so that clipping by the wrong norm shows.
     unclipped = signs * noise.clip * _FAR
-    checks = 8 if grid else 7
-    risk = false_alarm / checks
+    risk = false_alarm / _CHECKS
 
     def pair(
         check: str,
@@ -176,7 +203,7 @@ def _audit(
 
     near = noise.near
     findings = [
-        pair("opposite inputs, one component", one, -one, 1, noise.statistic(one, -one)),
+        pair("opposite inputs, one component", one, -one, 1, projection(one, -one)),
         pair(
             "opposite inputs, all components",
             unclipped,
@@ -216,8 +243,9 @@ def _law(
         release(np.tile(x, (rows, 1))) - inside for x, inside in zip(inputs, clipped, strict=True)
     ]
     draws = np.concatenate(added)
-    # A release lies within a step of the grid of what it would be without one.
-    gap = largest_gap(draws, noise.law, slack=grid + 1e-9 * noise.clip)
+    # On a grid a vector is rounded, and may be shortened by a step for each component.
+    slack = (1 + noise.dimension) * grid + _ROUNDING * noise.clip
+    gap = largest_gap(draws, noise.law, slack=slack)
     allowed = allowed_gap(draws.size, false_alarm)
     detail = f"{draws.size} draws of the noise on a component"
     return Finding("law of the noise", gap, allowed, "gap", None, false_alarm, detail)

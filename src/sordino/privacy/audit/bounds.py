@@ -15,6 +15,8 @@ Bound = Callable[[FloatArray, FloatArray], FloatArray]
 """What is proved where an event has at least the first rate on one input and at most the second
 on the other; elementwise, never below 0."""
 
+_HALVINGS = 60
+
 
 def rate_at_least(hits: npt.ArrayLike, trials: int, false_alarm: float) -> FloatArray:
     """The smallest rate that makes so many hits as probable as `false_alarm` (Clopper, Pearson).
@@ -123,7 +125,7 @@ def gaussian_bound(delta: float) -> Bound:
 
     def bound(likely: FloatArray, rare: FloatArray) -> FloatArray:
         mu = np.nan_to_num(ndtri(likely) - ndtri(rare), nan=0.0, neginf=0.0)
-        return np.vectorize(lambda value: gaussian_epsilon(float(value), delta))(mu)
+        return _gaussian_epsilons(mu, delta)
 
     return bound
 
@@ -135,6 +137,9 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         mu: distance of the inputs in deviations of the noise; at or below 0 nothing is spent.
         delta: in (0, 1).
 
+    Raises:
+        UsageError: delta is not in (0, 1).
+
     Example:
         >>> round(gaussian_epsilon(1 / 2.2305, 1e-6), 3)
         2.0
@@ -142,18 +147,48 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     Source: B. Balle, Y.-X. Wang, "Improving the Gaussian mechanism for differential privacy",
     2018, theorem 8.
     """
-    from scipy.optimize import brentq
+    return float(_gaussian_epsilons(np.array(mu, dtype=np.float64), delta))
+
+
+def gaussian_distance(epsilon: float, delta: float) -> float:
+    """How many deviations of the noise inputs may lie apart: what `gaussian_epsilon` inverts.
+
+    Args:
+        epsilon: above 0.
+        delta: in (0, 1).
+
+    Example:
+        >>> round(1 / gaussian_distance(2.0, 1e-6), 3)
+        2.23
+
+    Source: as for `gaussian_epsilon`.
+    """
+    low, high = 0.0, 1.0
+    while gaussian_epsilon(high, delta) < epsilon:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        within = gaussian_epsilon(middle, delta) <= epsilon
+        low, high = (middle, high) if within else (low, middle)
+    return low
+
+
+def _gaussian_epsilons(mu: FloatArray, delta: float) -> FloatArray:
+    """By halving; of the two ends the lower."""
     from scipy.special import log_ndtr, ndtr
 
-    def excess(epsilon: float) -> float:
-        beyond = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))
-        return float(ndtr(mu / 2 - epsilon / mu)) - beyond - delta
-
-    if mu <= 0 or excess(0.0) <= 0:
-        return 0.0
-    # At this epsilon the first term alone is delta, so the difference is below it.
-    top = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)) + 1)
-    return float(brentq(excess, 0.0, top, xtol=1e-12))
+    if not 0 < delta < 1:
+        raise UsageError(f"a delta of {delta} for Gaussian noise is not in (0, 1)")
+    distance = np.maximum(mu, np.finfo(np.float64).tiny ** 0.5)
+    low: FloatArray = np.zeros_like(distance)
+    # Here the first term alone is below delta.
+    high = distance * (distance / 2 + math.sqrt(-2 * math.log(delta)) + 1)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        least = -distance / 2 - middle / distance
+        spent = ndtr(distance / 2 - middle / distance) - np.exp(middle + log_ndtr(least))
+        low, high = np.where(spent > delta, middle, low), np.where(spent > delta, high, middle)
+    return low
 
 
 def odds_bound(hits: int, trials: int, cap: float, false_alarm: float) -> float:

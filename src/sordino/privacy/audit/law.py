@@ -124,6 +124,7 @@ def raised_law(base: Law, height: float, probability: float) -> Law:
     def law(values: FloatArray) -> FloatArray:
         lower = (1 - probability) * base(np.minimum(values, height)) / lower_part
         upper = 1 - probability * base(-np.maximum(values, height)) / upper_part
-        return np.where(values < height, lower, upper)
+        raised: FloatArray = np.where(values < height, lower, upper)
+        return raised
 
     return law

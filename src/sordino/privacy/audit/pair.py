@@ -51,7 +51,7 @@ def lower_bound(
         The finding; its `measured` is the lower bound.
 
     Raises:
-        UsageError: too few trials, or the inputs do not match.
+        UsageError: too few trials, the inputs do not match, or a release is not finite.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -105,7 +105,10 @@ def _rows(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[FloatArray, Floa
 def _released(release: Release, x: FloatArray, trials: int) -> Iterator[FloatArray]:
     for start in range(0, trials, _ROWS):
         rows = min(_ROWS, trials - start)
-        yield np.asarray(release(np.tile(x, (rows, 1))), dtype=np.float64)
+        released = np.asarray(release(np.tile(x, (rows, 1))), dtype=np.float64)
+        if not np.isfinite(released).all():
+            raise UsageError("what is audited released NaN or infinity")
+        yield released
 
 
 def _scores(release: Release, x: FloatArray, trials: int, statistic: Statistic) -> FloatArray:

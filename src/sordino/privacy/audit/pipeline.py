@@ -91,7 +91,7 @@ def audit_pipeline(
         found,
         epsilon,
         "epsilon",
-        one_run_epsilon(rows, rows, rows, delta=delta, false_alarm=false_alarm),
+        _reach(rows, delta, false_alarm),
         false_alarm,
         f"{right} of {guesses} guesses about {rows} rows were right",
     )
@@ -184,11 +184,17 @@ def crafted_inputs(
 
 
 def _weights(inputs: FloatArray, component: FloatArray) -> FloatArray:
-    """The direction of the inputs along which a component rises, by least squares where it does."""
-    active = component > component.min()
+    """The inputs' direction along which a component leaves its flat part, by least squares."""
+    at_ends = [
+        int(np.count_nonzero(component == end)) for end in (component.min(), component.max())
+    ]
+    falls = at_ends[1] > at_ends[0]
+    active = component < component.max() if falls else component > component.min()
     design = np.column_stack([inputs[active], np.ones(int(active.sum()))])
-    weights: FloatArray = np.linalg.lstsq(design, component[active], rcond=None)[0][:-1]
-    return weights / max(float(np.linalg.norm(weights)), np.finfo(np.float64).tiny)
+    rise = np.linalg.lstsq(design, component[active], rcond=None)[0][:-1]
+    length = max(float(np.linalg.norm(rise)), np.finfo(np.float64).tiny)
+    weights: FloatArray = rise / (-length if falls else length)
+    return weights
 
 
 def _run(
@@ -197,6 +203,14 @@ def _run(
     coins = rng.random(rows) < 0.5
     released = np.asarray(release(np.where(coins[:, None], inputs[0], inputs[1])), np.float64)
     return coins, released
+
+
+def _reach(rows: int, delta: float, false_alarm: float) -> float:
+    """The most that right guesses can prove; with a delta not all rows are best guessed."""
+    sizes = [rows >> halvings for halvings in range(rows.bit_length())] if delta else [rows]
+    return max(
+        one_run_epsilon(rows, size, size, delta=delta, false_alarm=false_alarm) for size in sizes
+    )
 
 
 def _shares(

@@ -93,7 +93,7 @@ class Audit:
 
     @property
     def epsilon(self) -> float:
-        """The largest epsilon that is proved to be spent by inputs to which the claim applies."""
+        """The largest epsilon that is proved to be spent."""
         return max((f.measured for f in self.findings if f.unit == "epsilon"), default=0.0)
 
     @property
@@ -103,10 +103,9 @@ class Audit:
 
     def lines(self) -> list[str]:
         """A report for people: the verdict, a line for each check, and what it is worth."""
-        failed = len(self.failed)
-        verdict = f"{failed} refute it" if failed else "none refutes it"
+        verdict = f"refuted by {len(self.failed)}" if self.failed else "refuted by none"
         return [
-            f"{self.subject}: {len(self.findings)} checks, {verdict}",
+            f"{self.subject}: {verdict} of {len(self.findings)} checks",
             *(finding.line() for finding in self.findings),
             f"A true claim fails this audit with a probability of at most {self.false_alarm:.2g};"
             " a claim that passes is not proved.",

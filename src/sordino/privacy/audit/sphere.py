@@ -119,10 +119,10 @@ def _audit(
     release: Release, caps: _Caps, name: str, rounding: float, trials: int, false_alarm: float
 ) -> Audit:
     risk = false_alarm / _CHECKS
-    corner, next_one = np.eye(caps.dimension)[:2]
+    corner, next_one = np.eye(caps.dimension, dtype=np.float64)[:2]
     places = np.arange(caps.dimension)
-    tilted = np.where(places % 2, -1.0, 1.0) * (1 + places)
-    tilted /= np.linalg.norm(tilted)
+    ramp = np.where(places % 2, -1.0, 1.0) * (1.0 + places)
+    tilted: FloatArray = ramp / float(np.linalg.norm(ramp))
     edge = caps.scale * (caps.height - rounding)
 
     def pair(

@@ -39,7 +39,8 @@ def laplace_ratio(first: npt.ArrayLike, second: npt.ArrayLike, scale: float) -> 
         seen = released[:, differ]
         far = np.abs(seen - other[differ]) - np.abs(seen - one[differ])
         # Rounded, or its last bits would tell what the low bits of the releases do.
-        return np.round(far.sum(axis=1) / scale, _DECIMALS)
+        ratio: FloatArray = np.round(far.sum(axis=1) / scale, _DECIMALS)
+        return ratio
 
     return statistic
 
@@ -55,7 +56,7 @@ def projection(first: npt.ArrayLike, second: npt.ArrayLike) -> Statistic:
         [6.0]
     """
     direction = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    return lambda released: released @ direction
+    return _along(direction, np.zeros_like(direction))
 
 
 def two_caps(first: npt.ArrayLike, second: npt.ArrayLike, height: float) -> Statistic:
@@ -99,11 +100,11 @@ def learn(first: FloatArray, second: FloatArray) -> Statistic:
     within = (np.cov(first, rowvar=False) + np.cov(second, rowvar=False)) / 2
     within = np.atleast_2d(within)
     size = within.shape[0]
-    # The ridge keeps directions without any noise finite.
-    ridge = _RIDGE * max(float(np.trace(within)) / size, np.finfo(np.float64).tiny)
+    # The ridge keeps directions without any noise finite; without any noise at all it is all.
+    ridge = _RIDGE * float(np.trace(within)) / size or 1.0
     direction = np.linalg.solve(within + ridge * np.eye(size), centres[0] - centres[1])
     middle = (centres[0] + centres[1]) / 2
-    return lambda released: (released - middle) @ direction
+    return _along(direction, middle)
 
 
 def lowest_bits(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -120,3 +121,11 @@ def lowest_bits(values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
     lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
     return np.where(whole == 0, NO_BITS, exponent.astype(np.int64) - 53 + lowest)
+
+
+def _along(direction: FloatArray, middle: FloatArray) -> Statistic:
+    def statistic(released: FloatArray) -> FloatArray:
+        scores: FloatArray = (released - middle) @ direction
+        return scores
+
+    return statistic

@@ -32,6 +32,8 @@ class Uniform:
 
     def below_exp(self, rate: Fraction) -> bool:
         """Whether U < exp(-rate): true with exactly this probability, for a rate of at least 0."""
+        if rate == 0:
+            return True
         while True:
             if rate < self._count:
                 scale = 2**self._count

@@ -93,8 +93,8 @@ def canonical(mechanism: Priced) -> str:
         UsageError: the statement cannot be written as JSON.
 
     Example:
-        >>> canonical(Cost(15.0)) == canonical(Cost(15)), canonical(Cost(15.0)) == canonical(Cost(14.0))
-        (True, False)
+        >>> canonical(Cost(15.0)) == canonical(Cost(15))
+        True
     """
     numbers = float(mechanism.epsilon), float(mechanism.delta)
     try:

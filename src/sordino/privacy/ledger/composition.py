@@ -162,8 +162,8 @@ def within(spending: Iterable[Releases], limit: Limit) -> bool:
         limit: what may be spent; it counts as kept up to one part in a billion above it.
 
     Example:
-        >>> within([Releases(15.0, 0.0, 6)], Limit(90.0)), within([Releases(15.0, 0.0, 7)], Limit(90.0))
-        (True, False)
+        >>> [within([Releases(15.0, 0.0, number)], Limit(90.0)) for number in (6, 7)]
+        [True, False]
         >>> within([Releases(0.1, 0.0, 100)], Limit(6.0, delta=1e-6, slack=1e-6))
         True
 
@@ -171,7 +171,8 @@ def within(spending: Iterable[Releases], limit: Limit) -> bool:
     differential privacy", ICML 2023, theorem 1.
     """
     known = list(spending)
-    # The part of delta is fixed in advance: chosen afterwards, the two rules would add up.
+    # The slack is set aside also where basic composition is enough: which of the two rules lets the
+    # last release through may depend on what the others showed.
     if _sum_of_deltas(known) > (Fraction(limit.delta) - Fraction(limit.slack)) * _TOLERANCE:
         return False
     if limit.epsilon == math.inf:

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from sordino.errors import SordinoError, StoreError, UsageError
 from sordino.privacy.keys import SecretKey
-from sordino.privacy.ledger import limits as limits_
-from sordino.privacy.ledger import memo
+from sordino.privacy.ledger import limits, memo
 from sordino.privacy.ledger.account import (
     DEFAULT_SLACK,
     Account,
@@ -33,6 +32,7 @@ from sordino.privacy.ledger.account import (
     spent_of,
 )
 from sordino.privacy.ledger.composition import Guarantee, Limit, basic
+from sordino.privacy.ledger.limits import Limits, Standing
 from sordino.privacy.ledger.memo import Vectors
 from sordino.privacy.ledger.store import Records, Store
 
@@ -195,7 +195,10 @@ class Ledger:
         """
         rows = np.asarray(vector, dtype=np.float64)[np.newaxis]
         names = None if name is None else [name]
-        return self.release_all([person], purpose, rows, mechanism, names=names, limit=limit)[0]
+        protected: Vectors = self.release_all(
+            [person], purpose, rows, mechanism, names=names, limit=limit
+        )[0]
+        return protected
 
     def release_all(
         self,
@@ -228,20 +231,25 @@ class Ledger:
         asked = self._asked(people, entry.purpose, mechanism, _requests(rows, names))
         with self._store.transaction(write=False) as records:
             found = _remembered(records, asked)
-        # Of equal requests the first is drawn.
-        missing = {one: row for row, one in reversed(list(enumerate(asked))) if one not in found}
+        missing: dict[_Asked, int] = {}
+        for row, one in enumerate(asked):
+            if one not in found:
+                # Of equal requests the first is drawn.
+                missing.setdefault(one, row)
         if missing:
             drawn = _drawn(mechanism, rows[list(missing.values())])
             with self._store.transaction(write=True) as records:
                 # Where another program has been first, its result stands and ours was for nothing.
                 found |= _remembered(records, missing)
                 new = {
-                    one: row for one, row in zip(missing, drawn, strict=True) if one not in found
+                    one: vector
+                    for one, vector in zip(missing, drawn, strict=True)
+                    if one not in found
                 }
                 for person, number in Counter(one.person for one in new).items():
                     self._charge(records, person, entry, number, given)
-                for one, row in new.items():
-                    records.put(_MEMO, one.owner, memo.packed(row), one.place)
+                for one, vector in new.items():
+                    records.put(_MEMO, one.owner, memo.packed(vector), one.place)
             found |= new
         return np.array([found[one] for one in asked])
 
@@ -261,27 +269,23 @@ class Ledger:
             purpose: what for; None for all purposes together.
             slack: what advanced composition adds to delta, above 0 and below 1.
         """
-        return spent_of(self.account(person), purpose, slack=slack)
+        return spent_of(self.standing(person).account, purpose, slack=slack)
 
-    def account(self, person: str) -> Account:
-        """All releases of a person."""
+    def standing(self, person: str) -> Standing:
+        """All releases of a person and the limits for them."""
         with self._store.transaction(write=False) as records:
-            return _account(records, self.pseudonym(person))
+            return _standing(records, self.pseudonym(person))
 
-    def accounts(self) -> dict[str, Account]:
-        """All releases of everybody, by pseudonym."""
+    def standings(self) -> dict[str, Standing]:
+        """The same for all people of whom there are releases or own limits, by pseudonym."""
         with self._store.transaction(write=False) as records:
-            return {owner: _account(records, owner) for owner in records.owners(_ACCOUNT)}
+            owners = {*records.owners(_ACCOUNT), *records.owners(_LIMITS)} - {_EVERYBODY}
+            return {owner: _standing(records, owner) for owner in sorted(owners)}
 
-    def limits(self, pseudonym: str | None = None) -> limits_.Limits:
-        """The limits that are set.
-
-        Args:
-            pseudonym: whose, with those of everybody that are not replaced by own ones; None for
-                those of everybody.
-        """
+    def limits(self) -> Limits:
+        """The limits that are set for everybody."""
         with self._store.transaction(write=False) as records:
-            return _limits(records, _EVERYBODY if pseudonym is None else pseudonym)
+            return limits.from_bytes(records.get(_LIMITS, _EVERYBODY))
 
     def set_limit(
         self, limit: Limit | None, *, person: str | None = None, purpose: str | None = None
@@ -303,11 +307,11 @@ class Ledger:
         scope = None if purpose is None else _checked("purpose", purpose)
         owner = _EVERYBODY if person is None else self.pseudonym(person)
         with self._store.transaction(write=True) as records:
-            known = limits_.from_bytes(records.get(_LIMITS, owner))
+            known = limits.from_bytes(records.get(_LIMITS, owner))
             before = known.pop(scope, None)
             if limit is not None:
                 known[scope] = limit
-            records.put(_LIMITS, owner, limits_.to_bytes(known))
+            records.put(_LIMITS, owner, limits.to_bytes(known))
         return before
 
     def forget(self, person: str, *, counts: bool = False) -> Forgotten:
@@ -352,11 +356,12 @@ class Ledger:
         mechanism: Priced,
         requests: Iterable[memo.Request],
     ) -> list[_Asked]:
-        key, ledger, said = self._store.key, self._store.identity, canonical(mechanism)
+        store = self._store
+        scope = memo.scope_of(store.key, store.identity, purpose, canonical(mechanism))
         names = [_checked("person", person) for person in people]
-        owners = {name: self.pseudonym(name) for name in names}
+        owners = {name: self.pseudonym(name) for name in set(names)}
         return [
-            _Asked(name, owners[name], memo.place_of(key, (ledger, name, purpose, said, *request)))
+            _Asked(name, owners[name], memo.place_of(scope, owners[name], request))
             for name, request in zip(names, requests, strict=True)
         ]
 
@@ -365,9 +370,7 @@ class Ledger:
     ) -> Account:
         owner = self.pseudonym(person)
         try:
-            after = limits_.spend(
-                _account(records, owner), entry, number, _limits(records, owner), given
-            )
+            after = limits.spend(_standing(records, owner), entry, number, given)
         except UsageError as error:
             raise UsageError(f"ledger {self.path}, {person!r}: {error}") from error
         records.put(_ACCOUNT, owner, after.to_bytes())
@@ -388,9 +391,10 @@ def _account(records: Records, owner: str) -> Account:
     return Account.from_bytes(records.get(_ACCOUNT, owner))
 
 
-def _limits(records: Records, owner: str) -> dict[str | None, Limit]:
-    everybody = limits_.from_bytes(records.get(_LIMITS, _EVERYBODY))
-    return everybody | limits_.from_bytes(records.get(_LIMITS, owner))
+def _standing(records: Records, owner: str) -> Standing:
+    everybody = limits.from_bytes(records.get(_LIMITS, _EVERYBODY))
+    own = limits.from_bytes(records.get(_LIMITS, owner))
+    return Standing(_account(records, owner), everybody | own)
 
 
 def _remembered(records: Records, asked: Iterable[_Asked]) -> dict[_Asked, Vectors]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sordino.errors import UsageError
 from sordino.privacy.ledger.account import Account, Entry
@@ -13,31 +14,44 @@ Limits = Mapping[str | None, Limit]
 """Limits by purpose; None for all purposes together."""
 
 
-def spend(
-    account: Account, entry: Entry, number: int, limits: Limits, given: Limit | None
-) -> Account:
+@dataclass(frozen=True)
+class Standing:
+    """Where a person stands.
+
+    Attributes:
+        account: what was released.
+        limits: what holds for further releases: own limits, and for other purposes everybody's.
+    """
+
+    account: Account
+    limits: Limits
+
+
+def spend(standing: Standing, entry: Entry, number: int, given: Limit | None = None) -> Account:
     """An account with further releases, if they keep every limit for them.
 
     Args:
-        account: what was released before.
+        standing: what was released before, and the limits that are set.
         entry: what is about to be released.
         number: how often.
-        limits: those that are set for the person.
-        given: a further one, for the purpose of these releases.
+        given: a further limit, for the purpose of these releases.
 
     Raises:
         UsageError: a limit would be passed, or there is none.
 
     Example:
         >>> from sordino.privacy.ledger.account import Cost
-        >>> entry = Entry("log-in", Cost(15.0))
-        >>> account = spend(Account(), entry, 2, {"log-in": Limit(30.0)}, None)
-        >>> spend(account, entry, 1, {"log-in": Limit(30.0)}, None)
+        >>> entry, limits = Entry("log-in", Cost(15.0)), {"log-in": Limit(30.0)}
+        >>> account = spend(Standing(Account(), limits), entry, 2)
+        >>> spend(Standing(account, limits), entry, 1)
         Traceback (most recent call last):
         sordino.errors.UsageError: 1 more release would pass the limit for 'log-in': epsilon 30 ...
     """
-    scopes = [scope for scope in (entry.purpose, None) if scope in limits]
-    chosen = [(scope, limits[scope]) for scope in scopes]
+    chosen = [
+        (scope, standing.limits[scope])
+        for scope in (entry.purpose, None)
+        if scope in standing.limits
+    ]
     if given is not None:
         chosen.append((entry.purpose, given))
     if not chosen:
@@ -45,10 +59,10 @@ def spend(
             f"no limit is set for {entry.purpose!r}; set one with: sordino ledger limit EPSILON"
             f" --purpose {entry.purpose!r}"
         )
-    after = account.with_releases(entry, number)
+    after = standing.account.with_releases(entry, number)
     for scope, limit in chosen:
         if not within(after.spending(scope), limit):
-            raise UsageError(_refusal(account, after, scope, limit))
+            raise UsageError(_refusal(standing.account, after, scope, limit))
     return after
 
 

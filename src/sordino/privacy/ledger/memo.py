@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import hmac
+import json
 from typing import TypeAlias
 
 import numpy as np
@@ -18,17 +19,23 @@ Request: TypeAlias = tuple[str, str]
 _STORED = np.dtype("<f8")
 
 
-def place_of(key: SecretKey, asked: Sequence[str]) -> bytes:
+def scope_of(key: SecretKey, ledger: str, purpose: str, mechanism: str) -> bytes:
+    """A key for the places of all releases in a ledger for a purpose by a mechanism."""
+    return key.derive("ledger memo", ledger, purpose, mechanism)
+
+
+def place_of(scope: bytes, owner: str, request: Request) -> bytes:
     """Where the answer to a request is remembered.
 
     Args:
-        key: the secret of the ledger.
-        asked: all that tells the request from others.
+        scope: from `scope_of`.
+        owner: whose vector it is.
+        request: from `by_name` or `by_input`.
 
     Returns:
         32 bytes, from which nothing can be told without the key.
     """
-    return key.derive("ledger memo", *asked)
+    return hmac.digest(scope, json.dumps([owner, *request]).encode("ascii"), "sha256")
 
 
 def by_name(name: str) -> Request:

@@ -39,6 +39,8 @@ _NONCE_BYTES = 12
 # SQLite takes smaller files for empty ones, and would overwrite them.
 _SMALLEST = 512
 _RESTORE = "restore it from a copy"
+_HOW_TO_MAKE = "sordino ledger limit makes one"
+_ALL_SQL = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 
 
 class Records:
@@ -236,33 +238,29 @@ class Store:
         identity, test = rows[0]
         return identity, test
 
-    @property
-    def _key_path(self) -> Path:
-        return self._file.with_name(self._file.name + ".key")
-
     def _key_beside(self) -> SecretKey:
-        if not self._key_path.exists():
+        place = key_file_beside(self._file)
+        if not place.exists():
             raise UsageError(
                 f"ledger {self.path}: needs the key that it was made with, and there is no"
-                f" {self._key_path.name} beside it"
+                f" {place.name} beside it"
             )
-        return SecretKey.from_file(self._key_path)
+        return SecretKey.from_file(place)
 
     def _new_key_beside(self) -> SecretKey:
-        # Complete and on disk before it gets its name: without its key a ledger is lost.
-        if not self._key_path.exists():
-            unfinished = self._key_path.with_name(self._key_path.name + ".new")
+        place = key_file_beside(self._file)
+        if not place.exists():
+            # Complete and on disk before it gets its name: without its key a ledger is lost.
+            unfinished = place.with_name(place.name + ".new")
             try:
                 unfinished.unlink(missing_ok=True)
                 create_key_file(unfinished)
                 _flush(unfinished)
-                unfinished.replace(self._key_path)
-                _flush(self._key_path.parent)
+                unfinished.replace(place)
+                _flush(place.parent)
             except OSError as error:
-                raise OutputError(
-                    f"key file {self._key_path}: cannot be made: {error.strerror}"
-                ) from error
-        return SecretKey.from_file(self._key_path)
+                raise OutputError(f"key file {place}: cannot be made: {error.strerror}") from error
+        return SecretKey.from_file(place)
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(f"ledger {self.path}: is damaged ({what}); {_RESTORE}")
@@ -294,8 +292,14 @@ class Store:
             raise self._damaged(str(error)) from error
 
 
-_HOW_TO_MAKE = "sordino ledger limit makes one"
-_ALL_SQL = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+def key_file_beside(path: Path) -> Path:
+    """Where the key of a ledger lies if it was not given one.
+
+    Example:
+        >>> key_file_beside(Path("data/ledger.sqlite")).as_posix()
+        'data/ledger.sqlite.key'
+    """
+    return path.with_name(path.name + ".key")
 
 
 @contextmanager
@@ -314,7 +318,7 @@ def _all_or_nothing(connection: sqlite3.Connection, begin: str) -> Iterator[None
 def _is_empty(connection: sqlite3.Connection) -> bool:
     if _number(connection, "user_version") or _number(connection, "application_id"):
         return False
-    return connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (0,)
+    return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
 
 def _number(connection: sqlite3.Connection, setting: str) -> int:

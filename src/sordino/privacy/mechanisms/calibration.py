@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from sordino.privacy.mechanisms.checks import checked_delta, checked_epsilon
 
@@ -22,7 +23,7 @@ def gaussian_delta(epsilon: float, noise_multiplier: float) -> float:
 
     Example:
         >>> f"{gaussian_delta(2.0, 2.2305):.4g}"
-        '9.999e-07'
+        '9.998e-07'
 
     Source: B. Balle and Y.-X. Wang, "Improving the Gaussian mechanism for differential privacy:
     analytical calibration and optimal denoising", 2018, theorem 8.
@@ -57,10 +58,26 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     low = high
     while gaussian_delta(epsilon, low) <= delta:
         low /= 2
-    while high - low > 1e-12 * high:
+    return turning_point(lambda multiplier: gaussian_delta(epsilon, multiplier) <= delta, low, high)
+
+
+def turning_point(condition: Callable[[float], bool], low: float, high: float) -> float:
+    """The point above which a condition holds, by bisection; it holds at the result.
+
+    Args:
+        condition: does not hold at `low`, holds at `high`, and turns once.
+        low: from here.
+        high: to here.
+
+    Example:
+        >>> round(turning_point(lambda x: x**2 >= 2, 0.0, 2.0), 9)
+        1.414213562
+    """
+    while True:
         middle = (low + high) / 2
-        if gaussian_delta(epsilon, middle) > delta:
-            low = middle
-        else:
+        if high - low <= 1e-13 * abs(high) or not low < middle < high:
+            return high
+        if condition(middle):
             high = middle
-    return high
+        else:
+            low = middle

@@ -44,6 +44,17 @@ def checked_delta(delta: float | None) -> float:
     return float(delta)
 
 
+def checked_dimension(dimension: int | None) -> int:
+    """A number of components in which there are directions.
+
+    Raises:
+        UsageError: it is missing, not whole, or below 2.
+    """
+    if dimension is None or not dimension >= 2 or dimension % 1 != 0:  # refuses NaN and infinity
+        raise UsageError(f"dimension {dimension} is not a whole number from 2")
+    return int(dimension)
+
+
 def checked_clip(clip: float | None) -> float:
     """A bound on norms.
 

@@ -30,12 +30,12 @@ class Gaussian(Additive):
     The clipped vector is put on a grid of about C / 2 ** 26, its norm is checked there, and
     discrete Gaussian noise is added to whole numbers.
 
-    On the grid the guarantee is that of continuous noise: continuous Gaussian noise of
-    variance v, rounded to a whole number k with probability proportional to
-    exp(-(k - x) ** 2 / (2 * 4)), is discrete Gaussian noise of variance v + 4, up to a factor
-    within 1 +- 1e-33 for each component (the sum of that exponential over all k depends
-    on x by less). Rounding cannot weaken a guarantee. So noise of variance v + 4 is drawn, where v is
-    what continuous noise needs; the factors are far less than what rounding up v adds.
+    On the grid the guarantee is that of continuous noise. Round continuous Gaussian noise x of
+    variance v to a whole number k with probability proportional to exp(-(k - x) ** 2 / (2 * 4)):
+    that is discrete Gaussian noise of variance v + 4, up to a factor within 1 +- 1e-33 for each
+    component, since the sum of these exponentials over all k depends on x by less. Rounding
+    cannot weaken a guarantee. So noise of variance v + 4 is drawn, where v is what continuous noise
+    needs; rounding v up outweighs the factors by far.
 
     Args:
         clip: C, above 0.

@@ -28,7 +28,7 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-Kind = Literal["speaker", "units", "content", "vocoder", "voice"]
+Kind = Literal["speaker", "units", "content", "vocoder", "voice", "concealer"]
 """What a recipe makes; its folder here."""
 
 

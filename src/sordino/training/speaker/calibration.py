@@ -24,7 +24,11 @@ _RIDGE = 1e-3
 
 
 def verification_facts(
-    vectors: FloatArray, utterances: Sequence[Utterance], unheard: frozenset[str]
+    vectors: FloatArray,
+    utterances: Sequence[Utterance],
+    unheard: frozenset[str],
+    *,
+    enrolled: FloatArray | None = None,
 ) -> dict[str, Any]:
     """What `sordino verify` needs to know of an encoder.
 
@@ -36,12 +40,15 @@ def verification_facts(
         vectors: shape (utterances, dimension).
         utterances: of heard and unheard speakers.
         unheard: the speakers that training did not hear.
+        enrolled: the vectors that utterances are enrolled with, where they are others than those
+            that they are tried with, shape (utterances, dimension).
 
     Returns:
         "thresholds" by false-accept rate, for the rates that there are trials enough for;
         "calibration" to natural-log likelihood ratios, with "slope" and "offset"; and counts.
     """
-    targets, others = _scores(vectors, utterances, unheard)
+    models = vectors if enrolled is None else enrolled
+    targets, others = _scores(models, vectors, utterances, unheard)
     thresholds: dict[str, float] = {}
     for rate in RATES:
         try:
@@ -62,7 +69,10 @@ def verification_facts(
 
 
 def _scores(
-    vectors: FloatArray, utterances: Sequence[Utterance], unheard: frozenset[str]
+    enrolled: FloatArray,
+    vectors: FloatArray,
+    utterances: Sequence[Utterance],
+    unheard: frozenset[str],
 ) -> tuple[FloatArray, FloatArray]:
     collections: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, utterance in enumerate(utterances):
@@ -74,11 +84,11 @@ def _scores(
         for name, own in speakers.items():
             strangers = [index for index in trials if utterances[index].speaker != name]
             if strangers:
-                others.append(cosine_to_mean(vectors[own[:ENROLMENTS]], vectors[strangers]))
+                others.append(cosine_to_mean(enrolled[own[:ENROLMENTS]], vectors[strangers]))
             if name in unheard and len(own) > 1:
                 for index in own:
                     rest = [other for other in own if other != index][:ENROLMENTS]
-                    targets.append(cosine_to_mean(vectors[rest], vectors[[index]]))
+                    targets.append(cosine_to_mean(enrolled[rest], vectors[[index]]))
     return _joined(targets), _joined(others)
 
 

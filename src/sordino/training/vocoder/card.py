@@ -21,6 +21,7 @@ _VECTORS = {
 _MEASURED = {
     "mel_distance": "log-mel distance {:.3f}",
     "spectral_distance": "multi-resolution spectral distance {:.3f}",
+    "words_distance": "distance in a recogniser's ears {:.3f}",
     "pitch_cents": "pitch off by {:.0f} cents",
     "voicing_error": "voicing wrong in {:.1%} of frames",
 }
@@ -52,10 +53,12 @@ def model_card(
         "mel": losses.mel,
         "spectral": losses.spectral,
         "words": losses.words,
+        "likeness": losses.likeness,
         "acoustic": losses.acoustic,
         "adversarial": losses.adversarial if recipe.adversarial else 0.0,
         "features": losses.features if recipe.adversarial else 0.0,
     }
+    speeds = ", ".join(f"{speed:g}" for speed in recipe.data.speeds)
     lines = [
         f"# {recipe.name}",
         "",
@@ -68,7 +71,12 @@ def model_card(
         f"- **Heard:** {_named(heard)}"
         + (f"; {left_out} too short or silent left out" if left_out else ""),
         f"- **Training:** {wanted.steps} steps of {wanted.batch} crops of"
-        f" {recipe.data.segment / 16000:.2f} s",
+        f" {recipe.data.segment / 16000:.2f} s"
+        + (
+            f"; played at speeds {speeds}, as further speakers"
+            if len(recipe.data.speeds) > 1
+            else ""
+        ),
         "- **Losses:** "
         + ", ".join(f"{weight:g} x {name}" for name, weight in weights.items() if weight)
         + (

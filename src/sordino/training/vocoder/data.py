@@ -102,9 +102,9 @@ class Crops(Dataset[Batch]):
         self._seed = data.seed
         self._speaker = speaker
         self._sources = tuple(sources)
-        names = sorted({known.utterance.speaker for known in framed})
+        names = sorted({known.speaker for known in framed})
         numbers = {name: number for number, name in enumerate(names)}
-        self._who = np.array([numbers[known.utterance.speaker] for known in framed])
+        self._who = np.array([numbers[known.speaker] for known in framed])
         self._of_speaker = [np.flatnonzero(self._who == number) for number in range(len(names))]
         self._means = np.stack([unit(vectors[own].mean(axis=0)) for own in self._of_speaker])
         self._registers = self._measured() if others else None

@@ -90,11 +90,18 @@ class Framed:
         utterance: what it is.
         path: of the frames.
         rows: how many there are, of 20 ms each.
+        speed: at which it is played; at another one it is another speaker's.
     """
 
     utterance: Utterance
     path: Path
     rows: int
+    speed: float = 1.0
+
+    @property
+    def speaker(self) -> str:
+        """Who speaks."""
+        return _at_speed(self.utterance.speaker, self.speed)
 
     def read(self, first: int = 0, rows: int | None = None) -> npt.NDArray[np.void]:
         """Some of the rows; see `row_type`."""
@@ -161,7 +168,7 @@ def standard_of(framed: Sequence[Framed]) -> Standard:
     return Standard(mean.astype(np.float32), deviation.astype(np.float32))
 
 
-def training_wave(recording: Recording, longest: int) -> FloatArray:
+def training_wave(recording: Recording, longest: int, speed: float = 1.0) -> FloatArray:
     """One channel at 16 kHz, at the level that networks hear at run time.
 
     Where the peaks would then be beyond full scale it stays below that level.
@@ -169,6 +176,7 @@ def training_wave(recording: Recording, longest: int) -> FloatArray:
     Args:
         recording: any.
         longest: samples to take from the beginning.
+        speed: at which it is played, with pitch and formants as on a turntable.
 
     Returns:
         Shape (samples,), a multiple of 320; zeros where it is silent.
@@ -180,7 +188,7 @@ def training_wave(recording: Recording, longest: int) -> FloatArray:
         ((9920,), 0.08)
     """
     mono = recording.samples.mean(axis=0, keepdims=True, dtype=np.float64)
-    wave = resample(mono, recording.sample_rate, SAMPLE_RATE)[0][:longest]
+    wave = resample(mono, round(recording.sample_rate * speed), SAMPLE_RATE)[0][:longest]
     wave = wave[: wave.size // STEP * STEP]
     sound = amplitudes(wave[None])
     sound = sound[sound > FLOOR]
@@ -214,6 +222,7 @@ def make_frames(
     sources: Sources,
     jobs: int,
     *,
+    speeds: Sequence[float] = (1.0,),
     quiet: bool = False,
 ) -> tuple[list[Framed], FloatArray]:
     """Make the frames and speaker vectors of utterances; what is there from before stays.
@@ -223,6 +232,7 @@ def make_frames(
         folder: where files go.
         sources: models and lengths.
         jobs: processes.
+        speeds: at which each utterance is played, in the order in which they come.
         quiet: show no progress.
 
     Returns:
@@ -234,8 +244,8 @@ def make_frames(
         AudioError: an utterance cannot be read, or has no speaker vector; the message starts with
             its path.
     """
-    tasks = [(utterance, folder, sources) for utterance in utterances]
-    missing = [task for task in tasks if not _place(task[1], task[0]).exists()]
+    tasks = [(utterance, speed, folder, sources) for speed in speeds for utterance in utterances]
+    missing = [task for task in tasks if not _place(folder, task[0], task[1]).exists()]
     with tqdm(
         total=len(tasks),
         initial=len(tasks) - len(missing),
@@ -246,11 +256,11 @@ def make_frames(
         for _ in mapped(_make, missing, jobs):
             bar.update()
     framed, vectors = [], []
-    for utterance in utterances:
-        path = _place(folder, utterance)
+    for utterance, speed, *_ in tasks:
+        path = _place(folder, utterance, speed)
         rows = int(np.load(path, mmap_mode="r", allow_pickle=False).shape[0])
         if rows:
-            framed.append(Framed(utterance, path, rows))
+            framed.append(Framed(utterance, path, rows, speed))
             vectors.append(np.load(_vector_place(path), allow_pickle=False))
     if not framed:
         raise UsageError(
@@ -259,18 +269,18 @@ def make_frames(
     return framed, np.stack(vectors)
 
 
-def _make(task: tuple[Utterance, Path, Sources]) -> None:
-    utterance, folder, sources = task
+def _make(task: tuple[Utterance, float, Path, Sources]) -> None:
+    utterance, speed, folder, sources = task
     tools = _opened(sources)
     recording = utterance.read()
     try:
-        wave = training_wave(recording, sources.longest)
+        wave = training_wave(recording, sources.longest, speed)
         heard = wave.size >= sources.shortest and wave.any()
         rows = tools.rows(wave if heard else wave[:0])
         vector = tools.vector(wave) if rows.size else np.zeros(0, np.float32)
     except AudioError as error:
         raise AudioError(f"{utterance.path}: {error}") from error
-    path = _place(folder, utterance)
+    path = _place(folder, utterance, speed)
     save_array(_vector_place(path), vector)
     save_array(path, rows)
 
@@ -344,8 +354,13 @@ def _content_tool(
     return content, row_type(int(about["channels"] or 0), int(about["hop"] or 0))
 
 
-def _place(folder: Path, utterance: Utterance) -> Path:
-    return folder / f"{hashlib.sha256(utterance.id.encode()).hexdigest()[:24]}.npy"
+def _place(folder: Path, utterance: Utterance, speed: float) -> Path:
+    name = _at_speed(utterance.id, speed)
+    return folder / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.npy"
+
+
+def _at_speed(name: str, speed: float) -> str:
+    return name if speed == 1 else f"{name} x{speed:g}"
 
 
 def _vector_place(path: Path) -> Path:

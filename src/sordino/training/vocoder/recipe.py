@@ -26,6 +26,8 @@ class DataSettings:
         segment: samples in a crop, a multiple of 320.
         shortest_seconds: utterances that are shorter are left out.
         longest_seconds: of a longer utterance only the beginning is heard.
+        speeds: each utterance is also played at these speeds, pitch and formants included, as
+            speech of further speakers; 1 stands for what it is.
         seed: of everything that is drawn.
     """
 
@@ -33,6 +35,7 @@ class DataSettings:
     segment: int = 8960
     shortest_seconds: float = 0.6
     longest_seconds: float = 30.0
+    speeds: tuple[float, ...] = (1.0,)
     seed: int = 0
 
 
@@ -233,6 +236,12 @@ class VocoderRecipe:
             data.segment / 16000 <= data.shortest_seconds <= data.longest_seconds,
             "data.shortest_seconds is no less than data.segment, and no more than"
             " data.longest_seconds",
+        )
+        yield (
+            1 in data.speeds
+            and len(set(data.speeds)) == len(data.speeds)
+            and all(0.5 <= speed <= 2 for speed in data.speeds),
+            "data.speeds lie between 0.5 and 2, each once, 1 among them",
         )
         yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"
         yield speaker.of in SPEAKER_VECTORS, f"speaker.of is one of {', '.join(SPEAKER_VECTORS)}"

@@ -147,7 +147,7 @@ def prepare(
     some = thinned(validation.utterances, _MOST_VALIDATION, seed)
     sources = sources_of(recipe, hardware.device)
     make = partial(make_frames, folder=folder / FRAMES, sources=sources, jobs=jobs, quiet=quiet)
-    framed, vectors = make(training.utterances)
+    framed, vectors = make(training.utterances, speeds=recipe.data.speeds)
     held, held_vectors = make(some)
     return Prepared(
         recipe=recipe,
@@ -184,6 +184,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     if recipe.trains_along:
         listener = build_listener(recipe.along.network)
         along = Along(recipe.along, listener, crops.speakers, prepared.standard)
+    listener = _listener(recipe)
     task = VocoderTask(
         fabric,
         recipe,
@@ -191,7 +192,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
         judges,
         len(prepared.training),
         along=along,
-        listener=_listener(recipe),
+        listener=listener,
         likeness=_likeness(recipe),
     )
     validation = None
@@ -203,7 +204,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
             SpeakerSettings(),
             generator.inputs,
         )
-        validation = Validation(held, recipe.tracker, _VALIDATION_ROWS)
+        validation = Validation(held, recipe.tracker, _VALIDATION_ROWS, listener)
 
     def after(number: int) -> dict[str, float]:
         if validation is None or (number % recipe.validate_every and number != wanted.steps):

@@ -17,12 +17,13 @@ from sordino.training.networks.generators import Generator
 from sordino.training.networks.spectra import LogMel, MelSettings
 from sordino.training.vocoder.data import Batch, Crops
 from sordino.training.vocoder.frames import SAMPLE_RATE
+from sordino.training.vocoder.listener import Listener
 from sordino.training.vocoder.task import conditions_of
 from sordino.training.vocoder_losses import MelLoss, SpectralLoss
 
 FloatArray = npt.NDArray[np.float64]
 
-FIELDS = ("mel_distance", "spectral_distance", "pitch_cents", "voicing_error")
+FIELDS = ("mel_distance", "spectral_distance", "words_distance", "pitch_cents", "voicing_error")
 
 _SAMPLES = 3
 _DARKEST, _BRIGHTEST = -11.5, 1.0
@@ -35,9 +36,13 @@ class Validation:
         crops: of these utterances.
         tracker: of pitch.
         rows: of an utterance that are spoken, of 20 ms each.
+        listener: hears whether words are kept, on the generator's device; None for nobody.
     """
 
-    def __init__(self, crops: Crops, tracker: str, rows: int) -> None:
+    def __init__(
+        self, crops: Crops, tracker: str, rows: int, listener: Listener | None = None
+    ) -> None:
+        self._listener = listener
         self._own = [crops.whole(index, rows) for index in range(len(crops))]
         self._other = [
             crops.whole(index, rows, as_index=crops.stranger(index))
@@ -56,23 +61,27 @@ class Validation:
             content: that it was trained along with; None where the crops hold their content.
 
         Returns:
-            "mel_distance" and "spectral_distance", as the losses of those names; "pitch_cents",
+            "mel_distance", "spectral_distance" and, with a listener, "words_distance", as the
+            losses; "pitch_cents",
             the root mean square difference of pitch where both are voiced, left out where nothing
             is; "voicing_error", the share of frames where only one is.
         """
         mel, spectral = MelLoss().to(device), SpectralLoss().to(device)
-        distances, pairs = [], []
+        distances, pairs, words = [], [], []
         for batch in self._own:
             made = speak(generator, batch, device, content)
             natural = batch.wave.to(device)
             pair = made[None], natural[None]
             distances.append((mel(*pair).item(), spectral(*pair).item()))
+            if self._listener is not None:
+                words.append(self._listener(*pair).item())
             found = self._tracker.track(made.float().cpu().numpy())
             pairs.append((found, batch.f0.numpy().astype(np.float64)))
         means = np.mean(distances, axis=0)
         return {
             "mel_distance": float(means[0]),
             "spectral_distance": float(means[1]),
+            **({"words_distance": float(np.mean(words))} if words else {}),
             **pitch_figures(pairs),
         }
 

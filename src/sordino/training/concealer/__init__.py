@@ -1,0 +1,1 @@
+"""Training of concealers: networks that hide attributes in speaker vectors."""
