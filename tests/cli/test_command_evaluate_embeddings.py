@@ -53,6 +53,7 @@ def test_report(place, capsys):
     assert {attack.attacker for attack in results.attributes} == {
         "logistic-regression",
         "nearest-neighbours",
+        "quadratic",
     }
     assert {attack.scenario for attack in results.attacks} == {"OO", "OA", "AA-lazy"}
     assert results.protocol["seed"] == "3"

@@ -7,6 +7,7 @@ import argparse
 from sordino.cli import (
     evaluate_ablation,
     evaluate_anonymization,
+    evaluate_concealment,
     evaluate_embeddings,
     evaluate_scores,
 )
@@ -24,6 +25,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         evaluate_anonymization,
         evaluate_ablation,
         evaluate_embeddings,
+        evaluate_concealment,
         evaluate_scores,
     ):
         module.add_parser(kinds)

@@ -86,12 +86,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="append",
         default=[],
         metavar="NAME",
-        help="logistic-regression, gradient-boosting, mlp, nearest-neighbours (default: all)",
+        help="logistic-regression, gradient-boosting, mlp, nearest-neighbours, quadratic, rbf-svm"
+        " (default: all)",
     )
     add(
         "--quick",
         action="store_true",
-        help="logistic regression and nearest neighbours only, 200 draws: a first look",
+        help="logistic-regression, nearest-neighbours and quadratic only, 200 draws: a first look",
     )
     add("--enrolments", type=positive, default=3, metavar="N", help="templates (default: 3)")
     add("--draws", type=positive, metavar="N", help="bootstrap (default: 1000)")

@@ -73,7 +73,8 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="wer, dnsmos, f0, change, emotion, or none (default: all that can be measured)",
+        help="wer, dnsmos, f0, change, emotion (default: all of these that can be measured), units,"
+        " or none",
     )
     add("--whisper", metavar="MODEL", help="folder, size or hub:OWNER/NAME")
     add("--utterances", type=positive, default=100, metavar="N", help="to hear (default: 100)")

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from sordino.cli import train_content, train_speaker, train_units, train_vocoder, train_voice
+from sordino.cli import (
+    train_concealer,
+    train_content,
+    train_speaker,
+    train_units,
+    train_vocoder,
+    train_voice,
+)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -13,5 +20,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "train", help="train models", description="Train models. Needs the extra train."
     )
     models = parser.add_subparsers(title="models", required=True, metavar="MODEL")
-    for module in (train_speaker, train_units, train_content, train_vocoder, train_voice):
+    for module in (
+        train_speaker,
+        train_units,
+        train_content,
+        train_vocoder,
+        train_voice,
+        train_concealer,
+    ):
         module.add_parser(models)

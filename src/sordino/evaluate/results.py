@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import statistics
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ from sordino.evaluate.metrics.bootstrap import Interval
 
 FORMAT = 1
 ALL = "all"
+
+NEITHER, ONE, BOTH = "neither", "one", "both"
+"""Which sides of a verification are concealed."""
 
 OWN_VOICE = ", own voice"
 """What follows a system's name where figures are of speech in the speakers' own voices."""
@@ -197,10 +201,12 @@ class Quality:
 
     Attributes:
         system: whose.
-        measure: "wer", "cer", "dnsmos-ovrl", "dnsmos-sig", "dnsmos-bak", "f0-correlation",
-            "emotion-uar", "loudness-change", "duration-change", "speed".
+        measure: "wer", "cer", "uer" (unit errors; of the original: with faint noise, the floor),
+            "uer-others" (unit errors between different utterances, the ceiling), "unit-loss" (0 at
+            the floor, 1 at the ceiling), "dnsmos-ovrl", "dnsmos-sig", "dnsmos-bak",
+            "f0-correlation", "emotion-uar", "loudness-change", "duration-change", "speed".
         unit: "%" (values are shares, 0 to 1), "MOS", "LU", "s", "x" or "".
-        group: "all", "language: en", "speaker: ID", "emotion: W".
+        group: "all", "language: en", "speaker: ID", "corpus: vctk" (units), "emotion: W".
         value: the figure.
         utterances: how many it is from.
         speakers: how many speakers they are of.
@@ -248,6 +254,102 @@ class AttributeAttack:
     cllr: Measure | None
     information: Measure
     classes: int = 2
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A figure of something that was trained several times, with other seeds.
+
+    Attributes:
+        mean: over the trainings; its interval is over speakers, the same for all trainings.
+        each: the figure of each training.
+    """
+
+    mean: Measure
+    each: tuple[float, ...]
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation over the trainings; None where there is one only.
+
+        Example:
+            >>> Repeated(Measure(0.25), (0.125, 0.375)).spread
+            0.1767766952966369
+        """
+        return statistics.stdev(self.each) if len(self.each) > 1 else None
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """How well an attacker guesses an attribute from concealed vectors.
+
+    Attributes:
+        attribute: what is guessed.
+        attacker: how, a name in `Results.attackers`.
+        knowledge: "clean" for one trained on unprotected vectors of others, "retrained" for one
+            trained on vectors of others that were concealed in the same way.
+        templates: how many were guessed.
+        speakers: of how many speakers.
+        classes: how many values the attribute has.
+        figure: for two classes the AUC, 0.5 is a guess, turned round where it is surely below; for
+            more the balanced accuracy.
+    """
+
+    attribute: str
+    attacker: str
+    knowledge: str
+    templates: int
+    speakers: int
+    classes: int
+    figure: Repeated
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How well speakers are verified by concealed vectors.
+
+    Attributes:
+        sides: what is concealed: `BOTH`, `ONE` (trials; enrolments are unprotected) or `NEITHER`.
+        group: which trials: "all", or "same-sex" and the like.
+        targets: trials of the same speaker.
+        nontargets: trials of different speakers.
+        eer: equal error rate, 0 to 1.
+    """
+
+    sides: str
+    group: str
+    targets: int
+    nontargets: int
+    eer: Repeated
+
+
+@dataclass(frozen=True)
+class Concealed:
+    """Vectors, concealed in one way.
+
+    Attributes:
+        system: a name in `Results.systems`, or the name of the sweep.
+        sweep: what varies if it is a point of a sweep: "epsilon" or "epsilon_train"; else "".
+        mechanism: of the release, "none" where there is no concealer.
+        epsilon_train: of the noise in training; infinite for none.
+        epsilon: of each released template; infinite where nothing is guaranteed.
+        delta: the same.
+        guarantee: in words; "no DP guarantee" where there is none.
+        trainings: how many, with other seeds; 0 where chance has no part in the vectors' making.
+        guesses: of all attackers.
+        verified: none where no trials can be made.
+    """
+
+    system: str
+    sweep: str
+    mechanism: str
+    epsilon_train: float
+    epsilon: float
+    delta: float
+    guarantee: str
+    trainings: int
+    guesses: tuple[Guessed, ...]
+    verified: tuple[Verified, ...]
 
 
 @dataclass(frozen=True)
@@ -300,7 +402,7 @@ class Results:
     """An evaluation.
 
     Attributes:
-        kind: "anonymization", "embeddings" or "scores".
+        kind: "anonymization", "embeddings", "concealment" or "scores".
         created: when, ISO 8601 with time zone.
         version: of sordino.
         command: what was typed, so that it can be repeated.
@@ -317,6 +419,7 @@ class Results:
         attributes: outcomes of attribute guessing.
         failures: everything that failed.
         notes: what a reader has to know, each a sentence.
+        concealed: vectors that were concealed in several ways, original ones first, and sweeps.
     """
 
     kind: str
@@ -336,6 +439,7 @@ class Results:
     attributes: tuple[AttributeAttack, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    concealed: tuple[Concealed, ...] = ()
 
     def to_json(self) -> str:
         """As text: JSON in which infinite numbers are the words "inf" and "-inf"."""

@@ -49,11 +49,13 @@ class Randomness(ABC):
         unfair = _WORDS % n  # so many words at the top would make low numbers more likely
         while unfair and (again := np.flatnonzero(words > np.uint64(_WORDS - unfair - 1))).size:
             words[again] = self.bits(again.size)
-        return (words % np.uint64(n)).astype(np.int64).reshape(shape)
+        numbers: IntArray = (words % np.uint64(n)).astype(np.int64).reshape(shape)
+        return numbers
 
     def signs(self, shape: Shape) -> IntArray:
         """-1 or 1, each with probability one half."""
-        return (self.bits(shape) >> np.uint64(63)).astype(np.int64) * 2 - 1
+        signs: IntArray = (self.bits(shape) >> np.uint64(63)).astype(np.int64) * 2 - 1
+        return signs
 
     def uniforms(self, shape: Shape) -> FloatArray:
         """Numbers between 0 and 1, neither of them, in steps of 2 ** -52.

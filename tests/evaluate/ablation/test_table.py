@@ -43,8 +43,13 @@ def rows() -> tuple[Row, ...]:
             quality(COPY, "wer", "%", 0.08),
             quality(COPY, "wer", "%", 0.5, "language: en"),
             quality(COPY, "f0-correlation", "", 0.9),
+            quality("original", "uer", "%", 0.1),
+            quality("original", "uer-others", "%", 0.9),
+            quality(COPY, "uer", "%", 0.3),
+            quality(COPY, "unit-loss", "%", 0.25),
             quality(FLATTEN, "speed", "x", 12.3),
             quality(f"{COPY}{OWN_VOICE}", "wer", "%", 0.07),
+            quality(f"{COPY}{OWN_VOICE}", "unit-loss", "%", 0.2),
             quality("mcadams", "wer", "%", 0.11),
         ),
         similarities=(
@@ -63,6 +68,9 @@ def test_rows_have_the_strongest_attackers_errors(rows) -> None:
     assert copy["word errors"] == (Measure(0.08), "%")
     assert copy["word errors, own voice"] == (Measure(0.07), "%")
     assert other == {"word errors": (Measure(0.11), "%")}
+    assert original["unit errors"] == (Measure(0.1), "%")
+    assert copy["units lost"] == (Measure(0.25), "%")
+    assert copy["units lost, own voice"] == (Measure(0.2), "%")
     assert "EER ignorant" not in flatten
     assert flatten["G_VD"] == (Measure(-3.2, -4.0, -2.0), "dB")
 
@@ -90,6 +98,7 @@ def test_the_table_for_programs(rows) -> None:
     assert (lines[1]["EER ignorant"], lines[1]["EER ignorant low"]) == ("0.3", "0.2")
     assert lines[2]["EER ignorant"] == ""
     assert lines[2]["speed"] == "12.3"
+    assert [line["units lost"] for line in lines] == ["", "0.25", "", ""]
     assert "DNSMOS" not in lines[0]
 
 
@@ -99,9 +108,16 @@ def test_the_table_for_people(rows) -> None:
     assert {line.count(" | ") for line in (head, *body)} == {rule.count(" | ")}
     assert head.split(" | ")[-1] == "speed |"
     assert "EER lazy" not in head
+    assert "| word errors | unit errors | units lost | rho_F0 |" in head
     assert "30.0 % (20.0 to 40.0)" in body[1]
     assert "-3.2 dB (-4.0 to -2.0)" in body[2]
     assert "\u00a0" not in text
+
+
+def test_columns_are_of_what_was_measured() -> None:
+    found = results(qualities=(quality("original", "wer", "%", 0.06),))
+    rows = ablation_rows(found, VARIANTS, {"soft": FACTS}, PARAMETERS)
+    assert "unit" not in as_markdown(rows) + as_csv(rows)
 
 
 def test_facts_of_a_voice(tmp_path) -> None:

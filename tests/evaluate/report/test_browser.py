@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sordino.evaluate.report import write_report
+from tests.evaluate.concealment_of import comparison
 from tests.evaluate.report.evaluations import embeddings, scores
 
 FRAMES = ((400, "dark"), (1200, "light"))
@@ -97,7 +98,12 @@ def measured(texts: list[str], folder: Path) -> tuple[list[dict], list[str]]:
 @pytest.fixture(scope="module")
 def pages(whole, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    kinds = {"whole": whole, "embeddings": embeddings(), "scores": scores()}
+    kinds = {
+        "whole": whole,
+        "embeddings": embeddings(),
+        "scores": scores(),
+        "concealment": comparison(),
+    }
     for name, results in kinds.items():
         write_report(results, folder / name)
     return {name: (folder / name / "report.html") for name in kinds}
@@ -107,8 +113,8 @@ def test_pages_fit_any_screen_in_light_and_in_dark_load_nothing_and_cut_no_text(
     texts = [page.read_text(encoding="utf-8") for page in pages.values()]
     found, console = measured(texts, tmp_path)
     assert console == []
-    assert [page["width"] for page in found] == [width for width, _ in FRAMES] * 3
-    for page, (_, scheme) in zip(found, FRAMES * 3, strict=True):
+    assert [page["width"] for page in found] == [width for width, _ in FRAMES] * 4
+    for page, (_, scheme) in zip(found, FRAMES * 4, strict=True):
         levels = [int(level) for level in re.findall(r"\d+", page["paper"])]
         assert max(levels) < 60 if scheme == "dark" else min(levels) > 240
     for page in found:

@@ -10,18 +10,25 @@ from sordino.evaluate.report.terminal import summary
 from sordino.evaluate.report.words import columns_of
 from sordino.evaluate.results import (
     ALL,
+    BOTH,
+    NEITHER,
+    ONE,
     Attack,
     Attacker,
     AttributeAttack,
+    Concealed,
     Failure,
+    Guessed,
     Histogram,
     Identification,
     Measure,
     Privacy,
     Quality,
+    Repeated,
     Results,
     Similarity,
     System,
+    Verified,
     WorstCase,
 )
 from tests.evaluate.report.evaluations import embeddings, made_up, realistic, results, scores
@@ -202,6 +209,33 @@ def test_why_words_are_missing_is_said(whole):
     assert "Not measured" not in page(whole)
 
 
+def test_units_have_their_yardsticks_and_their_words(whole):
+    units = (
+        Quality("original", "uer", "%", ALL, Measure(0.098), 90, 9),
+        Quality("original", "uer-others", "%", ALL, Measure(0.876), 90, 9),
+        Quality("mcadams", "uer", "%", ALL, Measure(0.312, 0.3, 0.33), 90, 9),
+        Quality("mcadams", "uer", "%", "language: cy", Measure(0.417), 30, 3),
+        Quality("mcadams", "uer", "%", "corpus: vctk", Measure(0.418), 30, 3),
+        Quality("mcadams", "unit-loss", "%", ALL, Measure(0.275), 90, 9),
+    )
+    systems = (System("original", "as it is"), System("mcadams", "changed"))
+    text = page(replace(whole, systems=systems, qualities=units)).replace("\u00a0", " ")
+    check(text)
+    table = text.partition("<caption>What is left of the speech<")[2].partition("</table>")[0]
+    rows = [re.sub("(<[^>]+>)+", "|", row) for row in re.findall("<tr>.*?</tr>", table)]
+    for name, *cells in (
+        ("Unit errors (original: with faint noise)", "9.8 %", "31.2 % (30.0 to 33.0)"),
+        ("Unit errors between different utterances", "87.6 %"),
+        ("Units lost, between these two", "27.5 %"),
+        ("language: cy", "41.7 %"),
+        ("corpus: vctk", "41.8 %"),
+    ):
+        (row,) = (row for row in rows if f"|{name}|" in row)
+        assert all(f"|{cell}|" in row for cell in cells)
+    assert "Unit errors, units lost" in text
+    assert "Unit errors, units lost" not in page(whole)
+
+
 def test_embeddings_show_all_attacks_on_attributes():
     found = embeddings()
     text = page(found)
@@ -336,9 +370,41 @@ identifications = st.sampled_from(
     ]
 )
 counts = st.sampled_from([0, 1, 50])
+repeated = st.builds(Repeated, odd_measures, st.sampled_from([(), (0.5,), (0.25, 0.75)]))
+epsilons = st.sampled_from([0.2, 5.0, 15.0, float("inf")])
+concealed = st.builds(
+    Concealed,
+    names,
+    st.sampled_from(["", "epsilon", "epsilon_train"]),
+    names,
+    epsilons,
+    epsilons,
+    st.sampled_from([0.0, 1e-6]),
+    names,
+    counts,
+    st.lists(
+        st.builds(
+            Guessed,
+            st.sampled_from(["sex", HOSTILE]),
+            names,
+            st.sampled_from(["clean", "retrained"]),
+            counts,
+            counts,
+            st.sampled_from([2, 5]),
+            repeated,
+        ),
+        max_size=3,
+    ).map(tuple),
+    st.lists(
+        st.builds(
+            Verified, st.sampled_from([NEITHER, ONE, BOTH]), groups, counts, counts, repeated
+        ),
+        max_size=3,
+    ).map(tuple),
+)
 odd_results = st.builds(
     Results,
-    st.sampled_from(["anonymization", "embeddings", "scores"]),
+    st.sampled_from(["anonymization", "embeddings", "concealment", "scores"]),
     st.sampled_from(["2026-01-02T03:04:05Z", ""]),
     st.just("0"),
     names,
@@ -397,6 +463,7 @@ odd_results = st.builds(
     ).map(tuple),
     st.lists(st.builds(Failure, names, names, names, names), max_size=2).map(tuple),
     st.lists(names, max_size=2).map(tuple),
+    st.lists(concealed, max_size=4).map(tuple),
 )
 
 

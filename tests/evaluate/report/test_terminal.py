@@ -4,7 +4,7 @@ import pytest
 
 from sordino.evaluate.report.terminal import aligned, summary
 from sordino.evaluate.report.words import columns_of
-from sordino.evaluate.results import ALL, Attack, Attacker, System
+from sordino.evaluate.results import ALL, Attack, Attacker, Measure, Quality, System
 from tests.evaluate.report.evaluations import embeddings, made_up, results, scores
 
 
@@ -28,6 +28,14 @@ def test_the_strongest_attack_of_each_scenario_with_the_original_beside_it(whole
     assert "DNSMOS" in text
     assert "2 things failed" in text
     assert "note: The sex of 2 speakers" in text
+
+
+def test_units_that_are_lost_are_said():
+    found = Quality("mcadams", "unit-loss", "%", ALL, Measure(0.275), 90, 9)
+    floor = Quality("original", "uer", "%", ALL, Measure(0.098), 90, 9)
+    head, _, row = lines(summary(results(qualities=(floor, found))))[:3]
+    assert head.split() == ["units", "lost"]
+    assert row.split() == ["mcadams", "27.5", "%"]
 
 
 @pytest.mark.parametrize("make", [embeddings, scores, results])

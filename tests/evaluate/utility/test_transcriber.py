@@ -79,6 +79,17 @@ def test_a_long_recording_is_recognised_to_its_end(tiny, speech_root):
     assert total_errors([" ".join([text] * repeats)], [heard]).rate < 0.25
 
 
+def test_frames_are_of_all_sound_window_by_window(tiny, speech_root):
+    once = Recording.read(speech_root / next(iter(TEXTS))).samples[:, : 9 * 16_000 + 100]
+    frames = tiny.frames(Recording(once, 16_000))
+    assert frames.shape == (-(-once.shape[1] // 320), 384)
+    assert tiny.frames(SILENCE).size == 0
+    whole = np.resize(once, (1, 30 * 16_000))
+    both = tiny.frames(Recording(np.concatenate([whole, once], axis=1), 16_000))
+    assert both[:1500] == pytest.approx(tiny.frames(Recording(whole, 16_000)))
+    assert both[1500:] == pytest.approx(frames)
+
+
 def test_languages_are_found_out_and_recognised(base, speech_root):
     german = speech_root / "emodb" / "03"
     paths = sorted(german.glob("03a04*.flac"))[:2] or sorted(german.glob("*.flac"))[:2]

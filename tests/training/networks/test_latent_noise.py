@@ -72,6 +72,12 @@ class TestLaplace:
         again(100 * torch.ones(4, 8))
         assert again.clip.item() == 8.0
 
+    def test_settling_takes_given_latents_alone(self):
+        layer = LaplaceNoise(15.0)
+        layer.settle(torch.tensor([[1.0, -1.0], [5.0, 1.0], [9.0, 0.0]]))
+        layer(torch.ones(4, 2))
+        assert layer.clip.item() == 6.0
+
     def test_evaluation_does_not_move_the_clip(self):
         layer = LaplaceNoise(15.0)
         layer(torch.ones(4, 8))

@@ -23,12 +23,14 @@ ERRORS = {"OO": "original", "OA": "ignorant", "AA-lazy": "lazy", "AA-semi-inform
 _QUALITIES = {
     "wer": ("word errors", "%"),
     "cer": ("character errors", "%"),
+    "uer": ("unit errors", "%"),
+    "unit-loss": ("units lost", "%"),
     "dnsmos-ovrl": ("DNSMOS", "MOS"),
     "f0-correlation": ("rho_F0", ""),
     "speed": ("speed", "x"),
 }
 # Those that say what taking speech apart and putting it together costs by itself.
-_OWN = ("wer", "cer", "dnsmos-ovrl")
+_OWN = ("wer", "cer", "unit-loss", "dnsmos-ovrl")
 _DISTINCTIVENESS = "G_VD"
 
 

@@ -15,6 +15,10 @@ pseudo-speaker in each utterance), and resynthesised with the speaker's own voic
 
 BACKENDS = ("cosine", "lda", "plda")
 MEASURES = ("wer", "dnsmos", "f0", "change", "emotion")
+"""What is measured where nothing is named."""
+
+MORE_MEASURES = ("units",)
+"""What else is measured where it is named."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,10 @@ class Protocol:
         encoders: the attackers' speaker encoders: names, folders or ONNX files.
         backends: of `BACKENDS`: "cosine" needs no training, the others are trained on the
             attacker's speakers.
-        measures: of `MEASURES`: what is measured of the speech that is left.
+        measures: of `MEASURES` and `MORE_MEASURES`: what is measured of the speech that is left.
         demanding: whether a measure that cannot be taken here ends the run; else there is a note.
-        whisper: which recogniser counts word errors; None for the one that is there.
+        whisper: which recogniser counts word errors and hears units; None for the one that is
+            there.
         utterances: how many utterances the measures hear, spread over the speakers.
         draws: of the bootstrap.
         seed: another one gives other pseudo-speakers, another sample and other draws.
@@ -101,7 +106,7 @@ class Protocol:
         for what, chosen, known in (
             ("scenario", self.scenarios, tuple(SCENARIOS)),
             ("back end", self.backends, BACKENDS),
-            ("measure", self.measures, MEASURES),
+            ("measure", self.measures, (*MEASURES, *MORE_MEASURES)),
         ):
             for name in chosen:
                 if name not in known:

@@ -19,6 +19,7 @@ from sordino.evaluate.anonymization.hearings import Bench
 from sordino.evaluate.anonymization.protocol import Protocol
 from sordino.evaluate.anonymization.speech import Heard, fingerprint
 from sordino.evaluate.anonymization.subset import spread
+from sordino.evaluate.anonymization.units import UnitErrors, learn_units
 from sordino.evaluate.results import Failure, Quality
 from sordino.evaluate.utility.change import Change, change_of, change_rows
 from sordino.evaluate.utility.emotion import (
@@ -30,12 +31,16 @@ from sordino.evaluate.utility.emotion import (
 from sordino.evaluate.utility.naturalness import Listener, Opinion, opinion_rows
 from sordino.evaluate.utility.pitch import PitchTracker, intonation, intonation_rows
 from sordino.evaluate.utility.transcriber import Transcriber
+from sordino.evaluate.utility.units import UNITS
 from sordino.evaluate.utility.wer import text_errors, text_rows
 from sordino.evaluate.utility.whisper_models import find_whisper
 
 ORIGINAL = "original"
 _FEWEST_SPEAKERS = 3
-_NO_TEXT = "no utterance has a text, so that word errors cannot be counted"
+_NO_TEXT = (
+    "no utterance has a text, so that word errors cannot be counted; unit errors need none"
+    " (--measure units)"
+)
 _WINDOW_S = 30.0
 _HOP_S = 3.0
 _PACKAGES = {
@@ -43,6 +48,7 @@ _PACKAGES = {
     "dnsmos": ("speechmos", "speechmos"),
     "f0": ("swift_f0", "swift-f0"),
     "emotion": ("swift_f0", "swift-f0"),
+    "units": ("faster_whisper", "faster-whisper"),
 }
 _TITLES = {
     "wer": "word errors",
@@ -50,6 +56,7 @@ _TITLES = {
     "f0": "intonation",
     "change": "length and loudness",
     "emotion": "emotions",
+    "units": "units",
 }
 _Pairs = Sequence[tuple[Utterance, Any]]
 _Work = Callable[[Utterance, Utterance], Any]
@@ -132,15 +139,22 @@ def check_measures(protocol: Protocol, utterances: Iterable[Utterance]) -> None:
         return
     for name in protocol.measures:
         _require(name)
+    heard = tuple(utterances)
     if "wer" in protocol.measures:
-        texts = [utterance for utterance in utterances if utterance.text]
+        texts = [utterance for utterance in heard if utterance.text]
         if not texts:
             raise UsageError(_NO_TEXT)
         find_whisper(protocol.whisper, {utterance.language for utterance in texts})
+    if "units" in protocol.measures:
+        find_whisper(protocol.whisper, {utterance.language for utterance in heard})
 
 
 def measured(
-    heard: Mapping[str, Heard], emotions: Mapping[str, str], protocol: Protocol, bench: Bench
+    heard: Mapping[str, Heard],
+    emotions: Mapping[str, str],
+    protocol: Protocol,
+    bench: Bench,
+    others: Iterable[Utterance] = (),
 ) -> Measured:
     """Measure a sample of what each system has made, and of the original.
 
@@ -149,6 +163,7 @@ def measured(
         emotions: labels of utterances by id, where known.
         protocol: which measures, and how many utterances.
         bench: where the work is done.
+        others: original speech of other people, for measures that learn from it.
 
     Raises:
         UsageError: a measure that was asked for cannot be taken, such as for want of a package.
@@ -160,7 +175,7 @@ def measured(
         try:
             _require(name)
             if chosen := _chosen(name, there, emotions, protocol):
-                measure = _measure(name, chosen, emotions, protocol, bench, outcome.notes)
+                measure = _measure(name, chosen, emotions, protocol, bench, outcome.notes, others)
                 for system, speech in heard.items():
                     if system != ORIGINAL or measure.of_original:
                         pairs = _outcomes(name, measure, system, speech, chosen, bench, outcome)
@@ -204,10 +219,18 @@ def _measure(
     protocol: Protocol,
     bench: Bench,
     notes: list[str],
+    others: Iterable[Utterance],
 ) -> _Measure:
-    if name == "wer":
+    if name in {"wer", "units"}:
         languages = {utterance.language for utterance in chosen}
         files = find_whisper(protocol.whisper, languages, tell=bench.told.note)
+    if name == "units":
+        notes.append(
+            f"Units are {UNITS} kinds of frames from the encoder of {files.name}, found in the"
+            " attacker's original speech."
+        )
+        return _unit_errors(learn_units(others, Transcriber(files), bench, seed=protocol.seed))
+    if name == "wer":
         notes.append(f"Words were recognised by {files.name}.")
         # Short windows are four times as fast, but lose words of short and accented utterances.
         return _words(Transcriber(files, pad=_WINDOW_S))
@@ -265,6 +288,13 @@ def _words(transcriber: Transcriber) -> _Measure:
         return text_rows(system, _utterances(pairs), errors)
 
     return _Measure(transcriber.key, partial(_text, transcriber), rows)
+
+
+def _unit_errors(units: UnitErrors) -> _Measure:
+    def rows(system: str, pairs: _Pairs) -> Iterable[Quality]:
+        return (units.original_rows if system == ORIGINAL else units.rows)(system, pairs)
+
+    return _Measure(units.key, units.work, rows)
 
 
 def _emotions(labels: Mapping[str, str]) -> _Measure:

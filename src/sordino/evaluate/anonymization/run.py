@@ -319,7 +319,7 @@ class _Run:
                 for system in systems
                 if (system, "own") in self._heard
             }
-        outcome = measured(heard, self.data.emotions, self.protocol, self.bench)
+        outcome = measured(heard, self.data.emotions, self.protocol, self.bench, self.data.attack)
         self.failing.failures += outcome.failures
         self.notes += outcome.notes
         speed = [

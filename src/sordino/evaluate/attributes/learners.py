@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sordino.errors import UsageError
+from sordino.evaluate.attributes.quadratic import QuadraticDiscriminant
 
 Float64Array = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -36,12 +37,14 @@ class Learner:
             be trained on and a seed.
         votes: how many rows its probabilities are shares of, from the number of rows; None where
             they are no shares.
+        most: the most rows that it is trained on, drawn by lot from more; None for all.
     """
 
     name: str
     what: str
     build: Callable[[int, int], Any]
     votes: Callable[[int], int] | None = None
+    most: int | None = None
 
     def fit(self, vectors: Float64Array, labels: IntArray, values: int, seed: int) -> FittedLearner:
         """Train.
@@ -68,6 +71,9 @@ class Learner:
                 "a value of the attribute is missing among the speakers that an attacker is"
                 " trained on; use fewer folds, or more speakers of each value"
             )
+        if self.most is not None and len(labels) > self.most:
+            chosen = _drawn(labels, self.most, seed)
+            vectors, labels = vectors[chosen], labels[chosen]
         try:
             model = self.build(len(labels), seed)
             from sklearn.exceptions import ConvergenceWarning
@@ -98,7 +104,8 @@ class FittedLearner:
     def scores(self, vectors: Float64Array) -> Float64Array:
         """Logarithms of the probabilities of the values, in nats, never infinite.
 
-        Shares of votes follow the rule of succession: as if each value had one vote more.
+        Shares of votes follow the rule of succession: as if each value had one vote more. A
+        classifier that gives margins and no probabilities has the softmax of its margins.
 
         Args:
             vectors: shape (n, d).
@@ -106,6 +113,12 @@ class FittedLearner:
         Returns:
             Shape (n, values).
         """
+        if not hasattr(self.model, "predict_proba"):
+            margins = np.asarray(self.model.decision_function(vectors), np.float64)
+            if margins.ndim == 1:
+                margins = np.stack([-margins, margins], axis=1) / 2
+            total = np.logaddexp.reduce(margins, axis=1, keepdims=True)
+            return np.asarray(margins - total, np.float64)
         shares = np.asarray(self.model.predict_proba(vectors), np.float64)
         if self.votes is not None:
             shares = (shares * self.votes + 1.0) / (self.votes + shares.shape[1])
@@ -169,6 +182,28 @@ def _nearest_neighbours(rows: int, seed: int) -> Any:
     )
 
 
+def _quadratic(rows: int, seed: int) -> Any:
+    del rows, seed
+    return QuadraticDiscriminant()
+
+
+def _support_vectors(rows: int, seed: int) -> Any:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    del rows
+    return make_pipeline(StandardScaler(), SVC(C=10.0, gamma="scale", random_state=seed))
+
+
+def _drawn(labels: IntArray, count: int, seed: int) -> IntArray:
+    """Rows by lot, at least one of each value."""
+    order = np.random.default_rng(seed).permutation(labels.size)
+    first = np.unique(labels[order], return_index=True)[1]
+    others = np.setdiff1d(np.arange(labels.size), first)
+    return np.asarray(order[np.concatenate([first, others])[:count]], np.int64)
+
+
 def _neighbours(rows: int) -> int:
     return max(1, round(float(np.sqrt(rows))))
 
@@ -199,9 +234,22 @@ LEARNERS = {
             _nearest_neighbours,
             _neighbours,
         ),
+        Learner(
+            "quadratic",
+            "normal distributions with a covariance for each value, shrunk by 0.3, on standardised"
+            " vectors",
+            _quadratic,
+        ),
+        Learner(
+            "rbf-svm",
+            "support vectors with a Gaussian kernel on standardised vectors, C = 10, on 10,000"
+            " vectors at most",
+            _support_vectors,
+            most=10_000,
+        ),
     )
 }
 """All kinds of attackers by name; an own one is a `Learner` that is added to a copy of this."""
 
-QUICK = ("logistic-regression", "nearest-neighbours")
-"""The two that take no time."""
+QUICK = ("logistic-regression", "nearest-neighbours", "quadratic")
+"""Those that take no time."""

@@ -122,7 +122,7 @@ class _Figures:
         self._left = -posteriors[rows, labels] / math.log(2)
         self._area = None
         if self._values == 2:
-            self._area = _AreaWithinFolds(likelihoods[:, 1] - likelihoods[:, 0], labels == 1, folds)
+            self._area = AreaWithinFolds(likelihoods[:, 1] - likelihoods[:, 0], labels == 1, folds)
 
     def __call__(self, weights: Weights) -> Sequence[float]:
         counts = np.bincount(self._labels, weights, self._values)
@@ -140,8 +140,20 @@ class _Figures:
         ]
 
 
-class _AreaWithinFolds:
-    """The share of pairs in the right order, of all pairs of the same fold."""
+class AreaWithinFolds:
+    """The share of pairs in the right order, of all pairs of the same fold.
+
+    Args:
+        scores: higher for a positive, shape (n,).
+        is_positive: shape (n,).
+        folds: a number for the attacker who gave each score, shape (n,).
+
+    Example:
+        >>> right = np.array([False, True, False, True])
+        >>> area = AreaWithinFolds(np.array([1.0, 2.0, 7.0, 8.0]), right, np.array([0, 0, 1, 1]))
+        >>> area(np.ones(4, dtype=np.int64))
+        1.0
+    """
 
     def __init__(
         self, scores: Float64Array, is_positive: npt.NDArray[np.bool_], folds: IntArray
@@ -154,6 +166,11 @@ class _AreaWithinFolds:
                 self._parts.append((rows, positive, WeightedArea(scores[rows], positive)))
 
     def __call__(self, weights: Weights) -> float:
+        """The area with each vector counted so many times; NaN where there is no pair.
+
+        Args:
+            weights: whole numbers from 0, shape (n,).
+        """
         right = pairs = 0.0
         for rows, positive, area in self._parts:
             own = weights[rows]

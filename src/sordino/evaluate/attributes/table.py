@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sordino.errors import UsageError
@@ -73,6 +73,37 @@ class AttributeTable:
     def lists(self, key: str, speaker: str) -> bool:
         """Whether there is a row for a template."""
         return (key if self.by_key else speaker) in self.rows
+
+
+def without(
+    table: AttributeTable, attributes: Sequence[str], unknown: Sequence[tuple[str, str]]
+) -> AttributeTable:
+    """A table that does not know attributes where it says something that makes them doubtful.
+
+    Args:
+        table: as it is.
+        attributes: columns that become "" in such rows.
+        unknown: columns with values; a row with any of them is such a row.
+
+    Raises:
+        UsageError: the table has no such column.
+
+    Example:
+        >>> rows = {"ann": {"sex": "F", "check": "doubtful"}, "bob": {"sex": "M", "check": ""}}
+        >>> table = AttributeTable("t.csv", False, ("speaker", "sex", "check"), rows, {})
+        >>> without(table, ["sex"], [("check", "doubtful")]).values("sex", "12", ["ann", "bob"])
+        ('', 'M')
+    """
+    for column, _ in unknown:
+        table.values(column, (), ())
+    silent = dict.fromkeys(attributes, "")
+    rows = {
+        name: {**row, **silent}
+        if any(row.get(column) == value for column, value in unknown)
+        else row
+        for name, row in table.rows.items()
+    }
+    return replace(table, rows=rows)
 
 
 def _table(path: Path, reader: csv.DictReader[str]) -> AttributeTable:

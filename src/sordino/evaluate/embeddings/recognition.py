@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,8 @@ from sordino.corpus.corpus import Corpus
 from sordino.corpus.trials import Trials, make_trials
 from sordino.corpus.utterance import Utterance
 from sordino.errors import UsageError
+from sordino.evaluate.attributes.table import AttributeTable
+from sordino.evaluate.embeddings.attribute import Attribute
 from sordino.evaluate.embeddings.settings import Settings
 from sordino.evaluate.embeddings.templates import ORIGINAL, FloatArray, Templates
 from sordino.evaluate.privacy import measure
@@ -19,6 +21,8 @@ from sordino.evaluate.results import ALL, Attack
 from sordino.speaker.scoring.cosine import mean_models, score_trials
 
 COSINE = "cosine"
+
+_COLLECTIONS = "corpus"
 
 
 def vector_trials(
@@ -57,6 +61,48 @@ def vector_trials(
     sizes = sorted(map(len, corpus.by_speaker().values()), reverse=True)
     spare = sizes[min(1, len(sizes) - 1)] - 1
     return make_trials(corpus, enrolments_per_speaker=max(1, min(most, spare)), seed=seed)
+
+
+def trials_of_guessed(
+    templates: Templates,
+    table: AttributeTable,
+    attributes: Sequence[Attribute],
+    settings: Settings,
+) -> tuple[Trials, dict[str, npt.NDArray[np.bool_]]]:
+    """Trials between the templates that no attacker is trained on by a given split.
+
+    Args:
+        templates: with speakers.
+        table: with a column `corpus`, trials stay inside one collection.
+        attributes: for groups.
+        settings: enrolments, split and seed.
+
+    Returns:
+        The trials, and by name ("same-sex" and the like) which of them belong to a group, shape
+        (trials,).
+
+    Raises:
+        UsageError: no trials can be made.
+    """
+    speakers = [str(speaker) for speaker in templates.speakers]
+    collections = ("",) * len(speakers)
+    if _COLLECTIONS in table.columns:
+        collections = table.values(_COLLECTIONS, templates.keys, speakers)
+    chosen = np.ones(len(speakers), dtype=bool)
+    if settings.train is not None:
+        column, value = settings.train
+        chosen = np.array(
+            [found != value for found in table.values(column, templates.keys, speakers)]
+        )
+    trials = vector_trials(templates, chosen, collections, settings.enrolments, settings.seed)
+    groups = {}
+    for attribute in attributes:
+        names = (attribute.values[label] for label in attribute.labels)
+        same = same_value(trials, dict(zip(attribute.speakers.tolist(), names, strict=True)))
+        targets = int((same & trials.is_target).sum())
+        if 0 < targets < int(same.sum()):
+            groups[f"same-{attribute.name}"] = same
+    return trials, groups
 
 
 def recognise(

@@ -13,7 +13,7 @@ from sordino.evaluate.attributes.learners import LEARNERS
 from sordino.evaluate.attributes.table import AttributeTable
 from sordino.evaluate.embeddings.attribute import Attribute, attribute_of
 from sordino.evaluate.embeddings.guessing import RETRAINED, attribute_attacks
-from sordino.evaluate.embeddings.recognition import COSINE, recognise, same_value, vector_trials
+from sordino.evaluate.embeddings.recognition import COSINE, recognise, trials_of_guessed
 from sordino.evaluate.embeddings.settings import Settings
 from sordino.evaluate.embeddings.templates import ORIGINAL, Protected, Templates, align
 from sordino.evaluate.progress import Silent, Told
@@ -27,8 +27,6 @@ from sordino.evaluate.results import (
 )
 from sordino.speaker.vectors import Vectors
 from sordino.version import __version__
-
-_COLLECTIONS = "corpus"
 
 
 def evaluate_embeddings(
@@ -163,34 +161,11 @@ def _recognised(
     settings: Settings,
     told: Told,
 ) -> tuple[tuple[Attack, ...], tuple[str, ...]]:
-    """Verification, and why there is none."""
-    speakers = [str(speaker) for speaker in templates.speakers]
-    collections = ("",) * len(speakers)
-    if _COLLECTIONS in table.columns:
-        collections = table.values(_COLLECTIONS, templates.keys, speakers)
-    chosen = np.ones(len(speakers), dtype=bool)
-    if settings.train is not None:
-        column, value = settings.train
-        chosen = np.array(
-            [found != value for found in table.values(column, templates.keys, speakers)]
-        )
+    """Verification, or why there is none."""
     try:
-        trials = vector_trials(templates, chosen, collections, settings.enrolments, settings.seed)
+        trials, groups = trials_of_guessed(templates, table, attributes, settings)
     except UsageError as error:
         return (), (f"Speaker verification was not measured: {error}.",)
-    groups = {}
-    for attribute in attributes:
-        values = dict(
-            zip(
-                attribute.speakers.tolist(),
-                (attribute.values[label] for label in attribute.labels),
-                strict=True,
-            )
-        )
-        same = same_value(trials, values)
-        targets = int((same & trials.is_target).sum())
-        if 0 < targets < int(same.sum()):
-            groups[f"same-{attribute.name}"] = same
     told.stage("speaker verification", 0)
     attacks = tuple(recognise(templates, trials, groups, settings))
     note = (

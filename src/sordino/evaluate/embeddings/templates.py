@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,42 @@ def align(
     for name, arrays in systems.items():
         _require_sound(name, arrays, original.keys)
     return Templates(original.keys, _speakers(original, table), systems)
+
+
+def only(vectors: Vectors, table: AttributeTable, wanted: Sequence[tuple[str, str]]) -> Vectors:
+    """The vectors that columns of a table choose.
+
+    Args:
+        vectors: to choose from.
+        table: what is known of them.
+        wanted: columns and values; values of one column add up; none for all vectors.
+
+    Raises:
+        UsageError: there is no such column, or nothing is left.
+
+    Example:
+        >>> two = Vectors(("a", "b"), ("", ""), ("ann", "bob"), np.eye(2, dtype=np.float32))
+        >>> rows = {"ann": {"split": "dev"}, "bob": {"split": "test"}}
+        >>> table = AttributeTable("t.csv", False, ("speaker", "split"), rows, {})
+        >>> only(two, table, [("split", "test")]).keys
+        ('b',)
+    """
+    chosen = np.ones(len(vectors), dtype=bool)
+    for column in dict.fromkeys(column for column, _ in wanted):
+        values = {value for name, value in wanted if name == column}
+        found = table.values(column, vectors.keys, vectors.speakers)
+        chosen &= np.array([value in values for value in found], dtype=bool)
+    if not chosen.any():
+        said = ", ".join(f"{column}={value}" for column, value in wanted)
+        raise UsageError(f"no vector has {said} in {table.name}")
+    rows = np.flatnonzero(chosen).tolist()
+    keys, paths, speakers = (
+        tuple(values[row] for row in rows)
+        for values in (vectors.keys, vectors.paths, vectors.speakers)
+    )
+    return replace(
+        vectors, keys=keys, paths=paths, speakers=speakers, vectors=vectors.vectors[chosen]
+    )
 
 
 def _rows(name: str, vectors: Vectors, original: Vectors) -> FloatArray:

@@ -100,6 +100,34 @@ _SPEECH: Terms = (
         " a network.",
     ),
 )
+_UNITS: Terms = (
+    (
+        "Unit errors, units lost",
+        "Units are short sounds, as a network hears them that knows many languages; no text is"
+        " needed. Unit errors: how many units have become others, were added or are missing, per"
+        " unit of the original. Two yardsticks go with it: the original with faint"
+        " noise, which costs no words, and utterances that say something else in the same language."
+        " Units lost: 0\u00a0% as with faint noise, 100\u00a0% as where something else is said.",
+    ),
+)
+_CONCEALED: Terms = (
+    (
+        "EER of verification",
+        "Of 100 comparisons, so many are wrong when the verifier is set to refuse the right"
+        " speaker as often as it accepts another one. 0\u00a0% is perfect; 50\u00a0% is a guess.",
+    ),
+    (
+        "Epsilon",
+        "How much the noise of a release protects: whatever the vector was, no result is more than"
+        " e to the power of epsilon times as likely as with any other vector. 1 is strong, 15 by"
+        " itself keeps nobody from guessing an attribute. What is released of one person adds up.",
+    ),
+    (
+        "Ignorant, informed attacker",
+        "An ignorant attacker was trained on unprotected vectors of other people. An informed one"
+        " has the concealer too, and was also trained on vectors of other people that it hid.",
+    ),
+)
 _ATTRIBUTES: Terms = (
     (
         "AUC",
@@ -128,7 +156,9 @@ def glossary(results: Results) -> Markup:
         (_ALWAYS, True),
         (_SPEAKERS, bool(results.attacks)),
         (_SPEECH, bool(results.qualities)),
-        (_ATTRIBUTES, bool(results.attributes)),
+        (_UNITS, any(found.measure == "uer" for found in results.qualities)),
+        (_CONCEALED, bool(results.concealed)),
+        (_ATTRIBUTES, bool(results.attributes or results.concealed)),
     )
     terms = sorted(term for part, used in parts if used for term in part)
     return tag(

@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from sordino.evaluate.report.cards import card
 from sordino.evaluate.report.choose import attacks_on, protected
+from sordino.evaluate.report.concealed import concealed_charts, concealed_tables
 from sordino.evaluate.report.glossary import glossary
 from sordino.evaluate.report.levels import BANDS
 from sordino.evaluate.report.markup import Markup, join, tag
@@ -33,6 +34,7 @@ from sordino.evaluate.results import Results
 _TITLES = {
     "anonymization": "How well are these voices hidden?",
     "embeddings": "What do these voice vectors still tell?",
+    "concealment": "What do these concealed voice vectors still tell?",
     "scores": "How well do these scores tell speakers apart?",
 }
 # Even if something foreign got in, a browser would neither load nor run it.
@@ -52,6 +54,7 @@ def page(results: Results) -> str:
         for name, heading, content in (
             ("verdict", "Verdict", _verdict(results)),
             ("overview", "At a glance", _charts(overview(results))),
+            ("concealed", "Hidden from attackers, kept for verification", _concealed(results)),
             ("attackers", "Who attacked, and how well", _attacks(results)),
             ("systems", "System by system", _systems(results)),
             ("attributes", "Attributes", _attributes(results)),
@@ -225,6 +228,12 @@ def _attributes(results: Results) -> Markup:
     if not results.attributes:
         return Markup("")
     return join([_charts(attribute_charts(results)), attributes_table(results)])
+
+
+def _concealed(results: Results) -> Markup:
+    if not results.concealed:
+        return Markup("")
+    return join([_charts(concealed_charts(results)), concealed_tables(results)])
 
 
 def _speech(results: Results) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ from sordino.evaluate.report.choose import (
     scenarios,
     strongest,
 )
+from sordino.evaluate.report.choose_concealed import attributes_of, error, ignorant, informed
 from sordino.evaluate.report.levels import LEVEL_NAMES, SPEAKER
 from sordino.evaluate.report.markup import visible
 from sordino.evaluate.report.tidy import tidied
@@ -27,7 +29,7 @@ from sordino.evaluate.report.words import (
     shortened,
     with_interval,
 )
-from sordino.evaluate.results import Results
+from sordino.evaluate.results import BOTH, ONE, Results
 
 WIDTH = 100
 _GAP = "  "
@@ -35,6 +37,7 @@ _GAP = "  "
 _COLUMNS = (
     ("wer", "WER"),
     ("cer", "CER"),
+    ("unit-loss", "units lost"),
     ("dnsmos-ovrl", "DNSMOS"),
     ("f0-correlation", "pitch"),
     ("emotion-uar", "emotion"),
@@ -55,6 +58,7 @@ def summary(results: Results) -> str:
     blocks = [
         _attacks(results),
         _attributes(results),
+        _concealed(results),
         _qualities(results),
         _verdicts(results),
         _failures(results),
@@ -128,6 +132,29 @@ def _attributes(results: Results) -> str:
             )
     head = ("vectors", "attribute", "strongest attacker", "figure", "(95 %)")
     return aligned(head, rows, (16, 12, 29, 13, 23)) if rows else ""
+
+
+def _concealed(results: Results) -> str:
+    rows = []
+    for one in results.concealed:
+        for attribute in attributes_of(results):
+            ignored, known = ignorant(one, attribute), informed(one, attribute)
+            both, single = error(one, BOTH), error(one, ONE)
+            of_two = known is None or known.classes == 2
+            unit = "" if of_two else "%"
+            rows.append(
+                [
+                    one.system,
+                    "none" if math.isinf(one.epsilon) else f"{one.epsilon:g}",
+                    attribute if of_two else f"{attribute} (acc.)",
+                    UNDEFINED if ignored is None else figure(ignored.figure.mean.value, unit),
+                    UNDEFINED if known is None else with_interval(known.figure.mean, unit),
+                    UNDEFINED if single is None else figure(single.mean.value),
+                    UNDEFINED if both is None else with_interval(both.mean),
+                ]
+            )
+    head = ("vectors", "eps", "attribute", "ignorant", "informed", "EER one", "EER both")
+    return aligned(head, rows, (17, 4, 10, 8, 21, 7, 21)) if rows else ""
 
 
 def _qualities(results: Results) -> str:

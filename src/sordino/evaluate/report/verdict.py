@@ -6,6 +6,7 @@ from sordino.evaluate.report.choose import attacks_on, protected
 from sordino.evaluate.report.levels import Verdict
 from sordino.evaluate.report.tidy import tidied
 from sordino.evaluate.report.verdict_attributes import attribute_verdict
+from sordino.evaluate.report.verdict_concealed import concealed_verdicts
 from sordino.evaluate.report.verdict_speakers import description, speaker_verdict
 from sordino.evaluate.results import Results
 
@@ -18,6 +19,8 @@ def verdicts(results: Results) -> tuple[Verdict, ...]:
             who made them; so is the original where nothing else was evaluated.
     """
     results = tidied(results)
+    if results.kind == "concealment":
+        return concealed_verdicts(results)
     systems = protected(results)
     if results.kind == "scores" or not systems:
         return tuple(

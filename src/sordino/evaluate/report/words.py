@@ -30,6 +30,9 @@ _LONG = {
 _MEASURES = {
     "wer": "Word errors",
     "cer": "Character errors",
+    "uer": "Unit errors (original: with faint noise)",
+    "uer-others": "Unit errors between different utterances",
+    "unit-loss": "Units lost, between these two",
     "dnsmos-ovrl": "Sound quality, predicted (DNSMOS)",
     "dnsmos-sig": "Quality of the voice, predicted (DNSMOS SIG)",
     "dnsmos-bak": "Quietness of the background, predicted (DNSMOS BAK)",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sordino.audio.recording import Recording
 from sordino.errors import UsageError
@@ -22,6 +23,7 @@ from sordino.speaker.waves import is_silent
 
 _WINDOW_S = 30
 _FRAMES_PER_S = 100
+_ENCODED_HOP = 320
 # No language needs more of Whisper's tokens; what needs more goes round in circles.
 _TOKENS_PER_S, _FEWEST_TOKENS = 16, 16
 # Above this, text repeats itself (the limit that was published with Whisper).
@@ -97,6 +99,31 @@ class Transcriber:
             if ends and not _repeats(text):
                 return text
         return self._short(wave, spoken, _WINDOW_S, no_repeat=_NO_REPEAT)[0]
+
+    def frames(self, recording: Recording) -> npt.NDArray[np.float32]:
+        """What the encoder makes of a recording, before there are any words.
+
+        A recording longer than a window is encoded window by window.
+
+        Args:
+            recording: of any rate, length and number of channels.
+
+        Returns:
+            Shape (frames, dimension), one in 20 ms; no frames for digital silence.
+
+        Raises:
+            UsageError: the model cannot be opened, or a package is not installed.
+        """
+        wave = wave_of(recording)
+        if is_silent(wave):
+            return np.empty((0, 0), np.float32)
+        found = []
+        for start in range(0, wave.size, _WINDOW_S * RATE):
+            window = wave[start : start + _WINDOW_S * RATE]
+            seconds = min(math.ceil(window.size / RATE + self.pad), _WINDOW_S)
+            encoded = np.array(self._encoded(window, seconds), dtype=np.float32)[0]
+            found.append(encoded[: math.ceil(window.size / _ENCODED_HOP)])
+        return np.concatenate(found)
 
     def language_of(self, recordings: Iterable[Recording]) -> str:
         """The language that all of some recordings are in, by their first 30 seconds.

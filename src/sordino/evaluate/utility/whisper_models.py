@@ -143,7 +143,7 @@ def _installed(languages: Iterable[str | None], cache: Path | None) -> WhisperFi
         return tiny
     others = ", ".join(sorted(code or "unknown" for code in spoken - {"en"}))
     raise UsageError(
-        "recognising words needs a Whisper model"
+        "recognising words or units needs a Whisper model"
         + (f" for more than English ({others})" if others else "")
         + f"; install one: {_INSTALL_BASE}"
         + ("" if others else f" (any language), or {_INSTALL_TINY} (English)")

@@ -41,7 +41,7 @@ def bernoulli(
     digit, rest = divmod(Fraction(probability) * _WORDS, 1)
     if digit == _WORDS:
         return np.ones(shape, dtype=np.bool_)
-    happened = words < np.uint64(digit)
+    happened: npt.NDArray[np.bool_] = words < np.uint64(digit)
     undecided = np.flatnonzero(words == np.uint64(digit))
     while undecided.size and rest:
         further = randomness.bits(undecided.size)

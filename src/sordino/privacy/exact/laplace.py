@@ -67,7 +67,7 @@ def _candidates(scale: Fraction, count: int, randomness: Randomness) -> IntArray
     """Numbers, or _REJECTED."""
     shift = max(0, math.floor(scale).bit_length() - 1 - _HIGH_BITS)
     first, second = randomness.bits((2, count))
-    size = _geometric(scale / 2**shift, first, randomness) << shift
+    size: IntArray = _geometric(scale / 2**shift, first, randomness) << shift
     low = second & np.uint64(2**shift - 1)
     size |= low.astype(np.int64)
     negative = (second >> np.uint64(_LOW_BITS) & np.uint64(1)).astype(np.bool_)
@@ -88,7 +88,7 @@ def _geometric(scale: Fraction, words: WordArray, randomness: Randomness) -> Int
     exact -= whole
     slack = float(scale) * _SLACK
     unsure = (exact < slack) | (exact > 1 - slack) | (words < _SURE_WORD)
-    result = whole.astype(np.int64)
+    result: IntArray = whole.astype(np.int64)
     for index in np.flatnonzero(unsure):
         result[index] = Uniform(int(words[index]), 64, randomness).geometric(scale)
     return result

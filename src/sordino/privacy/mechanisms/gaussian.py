@@ -100,7 +100,7 @@ class Gaussian(Additive):
     def _released(self, rows: FloatArray, randomness: Randomness) -> FloatArray:
         points = self.grid.l2(clip_l2(rows, self.clip))
         points += discrete_gaussian(self._variance, points.shape, randomness)
-        return points * self.grid.step
+        return self.grid.vectors(points)
 
     def _terms(self) -> dict[str, object]:
         return {

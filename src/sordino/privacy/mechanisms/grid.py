@@ -67,6 +67,10 @@ class Grid:
             lambda points: np.square(points).sum(axis=1) <= self.bound**2,
         )
 
+    def vectors(self, points: IntArray) -> FloatArray:
+        """What points of the grid stand for; beyond 2 ** 53 steps the nearest float."""
+        return points.astype(np.float64) * self.step
+
     def _within(
         self, clipped: FloatArray, room: float, fits: Callable[[IntArray], np.ndarray]
     ) -> IntArray:

@@ -85,7 +85,7 @@ class Laplace(Additive):
     def _released(self, rows: FloatArray, randomness: Randomness) -> FloatArray:
         points = self.grid.l1(clip_l1(rows, self.clip))
         points += discrete_laplace(self._steps, points.shape, randomness)
-        return points * self.grid.step
+        return self.grid.vectors(points)
 
     def _terms(self) -> dict[str, object]:
         return {

@@ -265,7 +265,8 @@ def _probability(epsilon: float, q: float) -> Fraction:
 def _across(directions: FloatArray, normals: FloatArray) -> FloatArray:
     """Vectors without their components along directions."""
     along = np.einsum("ij,ij->i", normals, directions)
-    return normals - along[:, None] * directions
+    across: FloatArray = normals - along[:, None] * directions
+    return across
 
 
 def _directions(rows: FloatArray, randomness: Randomness) -> FloatArray:

@@ -167,20 +167,23 @@ def _clip(trained: Trained) -> tuple[float | None, str]:
     if not isinstance(noise, ClippedNoise):
         return None, ""
     kind = "L1" if settings.mechanism == "laplace" else "Euclidean"
-    if settings.clip == "median" and trained.recipe.optimisation.steps:
-        frozen = max(1, round(settings.frozen_at * trained.recipe.optimisation.steps))
-        return float(noise.clip), (
-            f"median {kind} norm of the {WINDOW} latents before step {frozen} of training; not"
-            " private for the training speakers"
+    if settings.clip == "private":
+        clip = private_median(
+            _speaker_norms(trained, noise),
+            settings.clip_epsilon,
+            low=_LOWEST_NORM,
+            high=_HIGHEST_NORM,
         )
-    norms = _speaker_norms(trained, noise)
-    if settings.clip == "median":
-        origin = f"median {kind} norm of the training speakers' latents; not private for them"
-        return float(np.median(norms)), origin
-    clip = private_median(norms, settings.clip_epsilon, low=_LOWEST_NORM, high=_HIGHEST_NORM)
-    return clip, (
-        f"median {kind} norm of the training speakers' latents, private for each of them at epsilon"
-        f" {settings.clip_epsilon:g} given the weights, which are not"
+        return clip, (
+            f"median {kind} norm of the training speakers' latents, private for each of them at"
+            f" epsilon {settings.clip_epsilon:g} given the weights, which are not"
+        )
+    which = "all training latents"
+    if steps := trained.recipe.optimisation.steps:
+        last = max(1, round(settings.frozen_at * steps))
+        which = f"the {WINDOW} latents up to step {last} of {steps} in training"
+    return float(noise.clip), (
+        f"median {kind} norm of {which}; not private for the training speakers"
     )
 
 

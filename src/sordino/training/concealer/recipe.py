@@ -44,15 +44,19 @@ class StartSettings:
         networks: "fresh" for random weights; "barycentre", for the architecture "gated", for maps
             that bring each class of vectors to one Gaussian distribution; see
             `start.barycentre`.
-        within: for "barycentre", how far the covariance within speakers, by which latents are
-            normalised, is drawn towards a multiple of the identity, 0 to 1; 1 leaves the shape.
+        left_out: for "barycentre", how many directions are left out along which classes differ
+            most, before there are as many as latents.
+        within: for "barycentre", how far the covariance within speakers, by which vectors are
+            normalised first, is drawn towards a multiple of the identity, 0 to 1; 1 leaves vectors
+            as they are.
         shared: for "barycentre", how far the covariance of each class is drawn towards that of all,
             0 to 1; 1 moves means only.
     """
 
     erasure: bool = False
     networks: str = "fresh"
-    within: float = 0.5
+    left_out: int = 4
+    within: float = 1.0
     shared: float = 0.1
 
 
@@ -190,6 +194,7 @@ class ConcealerRecipe:
         yield data.draw in DRAWS, _one_of("data.draw", DRAWS)
         yield 0 <= data.seed < 2**32, "data.seed is 0 or more, and less than 2 ** 32"
         yield start.networks in STARTS, _one_of("start.networks", STARTS)
+        yield start.left_out >= 0, "start.left_out is 0 or more"
         yield 0 <= start.within <= 1, "start.within lies between 0 and 1"
         yield 0 <= start.shared <= 1, "start.shared lies between 0 and 1"
         yield (

@@ -293,7 +293,14 @@ def network_of(prepared: Prepared) -> ConcealerNetwork:
     """Encoder, noise and decoder before the first step."""
     training = prepared.training
     speakers = int(np.unique(training.speakers).size)
-    return ConcealerNetwork(prepared.recipe, prepared.networks, training.vectors.shape[1], speakers)
+    network = ConcealerNetwork(
+        prepared.recipe, prepared.networks, training.vectors.shape[1], speakers
+    )
+    if not prepared.recipe.optimisation.steps and isinstance(network.noise, ClippedNoise):
+        with torch.inference_mode():
+            inputs = torch.from_numpy(prepared.inputs(training)).float()
+            network.noise.settle(network.encoder(inputs))
+    return network
 
 
 def trained(prepared: Prepared) -> Trained:

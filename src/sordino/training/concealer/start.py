@@ -11,11 +11,11 @@ import torch
 
 from sordino.conceal.erasure import Erasure, fit_erasure
 from sordino.errors import UsageError
+from sordino.speaker.scoring.lda import fit_wccn
 from sordino.training.concealer.data import Labelled
 from sordino.training.concealer.losses import UNKNOWN
 from sordino.training.concealer.recipe import ConcealerRecipe
 from sordino.training.networks.concealer import AutoEncoder, Gated, build_concealer
-from sordino.training.speaker.teacher import target_space
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -108,16 +108,17 @@ class Barycentre:
 def barycentre(recipe: ConcealerRecipe, inputs: FloatArray, data: Labelled) -> Barycentre:
     """Affine maps after which classes have the same mean and covariance.
 
-    Vectors are projected to the directions along which speakers differ most for how much each of
-    them varies. There each class is taken to be Gaussian, and each class gets the map of least
-    mean squared change that brings it to the barycentre of all: the Gaussian distribution whose
-    mean squared distance from them is least. A logistic regression guesses the class of a vector.
+    Vectors are projected to the directions along which speakers differ most, and of these to
+    those along which classes differ least; see `alike`. There each class is taken to be Gaussian,
+    and gets the map of least mean squared change that brings it to the barycentre of all: the
+    Gaussian distribution whose mean squared distance from them is least. A logistic regression
+    guesses the class of a vector. All speakers count the same.
 
     Args:
         recipe: says how many latents there are and how covariances are estimated.
         inputs: vectors as the encoder gets them, shape (n, dimension).
         data: whose they are, and of which values. Vectors with an unknown value count only for
-            the projection.
+            the first projection.
 
     Raises:
         UsageError: there are not enough vectors, speakers or dimensions.
@@ -125,33 +126,32 @@ def barycentre(recipe: ConcealerRecipe, inputs: FloatArray, data: Labelled) -> B
     Source: M. Agueh and G. Carlier, "Barycenters in the Wasserstein space", 2011; the fixed point:
     P. Álvarez-Esteban et al., "A fixed-point approach to barycenters in Wasserstein space", 2016.
     """
-    latent, settings = recipe.network.get("latent", 64), recipe.start
-    speakers = data.speakers.tolist()
-    if latent > min(inputs.shape[1], len(set(speakers)) - 1):
-        raise UsageError(
-            f"{latent} latents cannot be computed from vectors of {inputs.shape[1]} numbers and"
-            f" {len(set(speakers))} speakers; set network.latent"
-        )
-    space = target_space(inputs, speakers, dimension=latent, shrinkage=settings.within)
-    level = np.sqrt(np.square(space(inputs)).sum(axis=1).mean())
-    projection, offset = space.matrix / level, space.offset / level
-    latents = inputs @ projection + offset
-    classes = classes_of(data)
-    moments = [
-        _moments(latents[classes == label], data.by_speaker[classes == label])
-        for label in range(int(classes.max()) + 1)
-    ]
-    turns = gaussian_maps(moments, settings.shared)
-    maps = np.stack([turn @ projection.T for turn, _ in turns])
-    biases = np.stack([turn @ offset + shift for turn, shift in turns])
+    settings, latent = recipe.start, recipe.network.get("latent", 64)
+    wider, offset = _widest(inputs, data, latent + settings.left_out, settings.within)
+    classes, weights = classes_of(data), data.by_speaker
     known = classes != UNKNOWN
-    gate, gate_bias = logistic(inputs[known], classes[known], data.by_speaker[known])
+
+    def moments(rows: FloatArray) -> list[Moments]:
+        return [_moments(rows[own], weights[own]) for own in _members(classes)]
+
+    kept = alike(moments(inputs @ wider + offset), settings.left_out, settings.shared)
+    projection, offset = wider @ kept, offset @ kept
+    latents = inputs @ projection + offset
+    turns = gaussian_maps(moments(latents), settings.shared)
     joined = np.zeros_like(latents)
-    for label, (turn, shift) in enumerate(turns):
-        joined[classes == label] = latents[classes == label] @ turn.T + shift
+    for own, (turn, shift) in zip(_members(classes), turns, strict=True):
+        joined[own] = latents[own] @ turn.T + shift
     joined /= np.maximum(np.linalg.norm(joined, axis=1, keepdims=True), 1e-12)
-    left, _, right = np.linalg.svd(inputs.T @ joined, full_matrices=False)
-    return Barycentre(gate, gate_bias, maps, biases, left @ right)
+    # Of all ways back that keep angles, the one whose vectors are most like the given ones.
+    left, _, right = np.linalg.svd((inputs - inputs.mean(axis=0)).T @ joined, full_matrices=False)
+    gate, gate_bias = logistic(inputs[known], classes[known], weights[known])
+    return Barycentre(
+        gate=gate,
+        gate_bias=gate_bias,
+        maps=np.stack([turn @ projection.T for turn, _ in turns]),
+        biases=np.stack([turn @ offset + shift for turn, shift in turns]),
+        back=left @ right,
+    )
 
 
 Moments = tuple[FloatArray, FloatArray]
@@ -200,6 +200,45 @@ def gaussian_maps(moments: Sequence[Moments], shared: float) -> list[Moments]:
     return turns
 
 
+def alike(moments: Sequence[Moments], left_out: int, shared: float) -> FloatArray:
+    """The directions along which Gaussian classes differ least.
+
+    In the space where the mean covariance is the identity, differences are measured by the squares
+    of means and covariances less those of all: to second order, the divergence of the classes from
+    their mean.
+
+    Args:
+        moments: mean (d,) and covariance (d, d) of each class.
+        left_out: how many directions are left out: the worst.
+        shared: how far the mean covariance is drawn towards a multiple of the identity, 0 to 1.
+
+    Returns:
+        Shape (d, d - left_out). Vectors times this have no component along what is left out, in
+        the space where the mean covariance is the identity.
+
+    Example:
+        >>> one, two = (np.zeros(2), np.eye(2)), (np.array([3.0, 0.0]), np.eye(2))
+        >>> abs(alike([one, two], 1, 0.0)).round(6).tolist()
+        [[0.0], [1.0]]
+    """
+    size = moments[0][0].size
+    pooled = np.mean([covariance for _, covariance in moments], axis=0)
+    pooled = (1 - shared) * pooled + shared * np.trace(pooled) / size * np.eye(size)
+    whiten, colour = _root(pooled, inverse=True), _root(pooled)
+    centre = np.mean([mean for mean, _ in moments], axis=0)
+    spread = np.mean([covariance for _, covariance in moments], axis=0)
+    difference = np.zeros((size, size))
+    for mean, covariance in moments:
+        apart = whiten @ (mean - centre)
+        change = whiten @ (covariance - spread) @ whiten
+        difference += 2 * np.outer(apart, apart) + change @ change
+    _, axes = np.linalg.eigh(difference)
+    worst = axes[:, size - left_out :]
+    projected = whiten @ (np.eye(size) - worst @ worst.T) @ colour
+    basis, _, _ = np.linalg.svd(projected.T @ pooled @ projected)
+    return projected @ basis[:, : size - left_out]
+
+
 def logistic(
     vectors: FloatArray, classes: npt.NDArray[np.int64], weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -241,6 +280,31 @@ def logistic(
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
     slopes = found[count:].reshape(count, -1) / scale
     return slopes, found[:count] - slopes @ vectors.mean(axis=0)
+
+
+def _members(classes: npt.NDArray[np.int64]) -> list[npt.NDArray[np.bool_]]:
+    return [classes == label for label in range(int(classes.max()) + 1)]
+
+
+def _widest(
+    inputs: FloatArray, data: Labelled, count: int, within: float
+) -> tuple[FloatArray, FloatArray]:
+    """A projection (dimension, count) and an offset; projected vectors are about 1 long."""
+    speakers = data.speakers.tolist()
+    if count > min(inputs.shape[1], len(set(speakers)) - 1):
+        raise UsageError(
+            f"{count} directions cannot be found in vectors of {inputs.shape[1]} numbers and"
+            f" {len(set(speakers))} speakers; set network.latent or start.left_out"
+        )
+    shares = data.by_speaker / len(data)
+    mean = shares @ inputs
+    scale = np.eye(mean.size)
+    if within < 1:
+        scale = fit_wccn(inputs - mean, speakers, shrinkage=within).matrix
+    scaled = (inputs - mean) @ scale * np.sqrt(shares)[:, None]
+    _, lengths, axes = np.linalg.svd(scaled, full_matrices=False)
+    projection = scale @ axes[:count].T / np.linalg.norm(lengths[:count])
+    return projection, -mean @ projection
 
 
 def _moments(latents: FloatArray, weights: FloatArray) -> Moments:

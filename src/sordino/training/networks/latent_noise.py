@@ -37,7 +37,7 @@ class LatentNoise(nn.Module):
         """Bounded latents with noise."""
 
     def freeze(self) -> None:
-        """Keep the clip as it is from now on."""
+        """Keep the clip, if there is one, as it is from now on."""
 
 
 class NoNoise(LatentNoise):
@@ -80,6 +80,11 @@ class ClippedNoise(LatentNoise):
     def freeze(self) -> None:
         """Keep the clip as it is from now on."""
         self.frozen.fill_(True)
+
+    def settle(self, latents: Tensor) -> None:
+        """Make the clip the median norm of these latents, and keep it."""
+        self.clip.copy_(_median(self.norm(latents)))
+        self.freeze()
 
     @abstractmethod
     def norm(self, latents: Tensor) -> Tensor:

@@ -184,7 +184,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     if recipe.trains_along:
         listener = build_listener(recipe.along.network)
         along = Along(recipe.along, listener, crops.speakers, prepared.standard)
-    listener = _listener(recipe)
+    ears = _listener(recipe)
     task = VocoderTask(
         fabric,
         recipe,
@@ -192,7 +192,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
         judges,
         len(prepared.training),
         along=along,
-        listener=listener,
+        listener=ears,
         likeness=_likeness(recipe),
     )
     validation = None
@@ -204,7 +204,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
             SpeakerSettings(),
             generator.inputs,
         )
-        validation = Validation(held, recipe.tracker, _VALIDATION_ROWS, listener)
+        validation = Validation(held, recipe.tracker, _VALIDATION_ROWS, ears)
 
     def after(number: int) -> dict[str, float]:
         if validation is None or (number % recipe.validate_every and number != wanted.steps):

@@ -102,10 +102,18 @@ def corners(points: Sequence[tuple[float, float]]) -> str:
     return start + rest
 
 
-def marker(x: float, y: float, series: int, tip: str | None = None, size: float = 5) -> Markup:
+def marker(
+    x: float,
+    y: float,
+    series: int,
+    tip: str | None = None,
+    size: float = 5,
+    *,
+    hollow: bool = False,
+) -> Markup:
     """A mark of a series, whose shape tells as much as its colour."""
     shape = series % SERIES
-    class_ = f"m s{shape}"
+    class_ = f"{'ring' if hollow else 'm'} s{shape}"
     title = None if tip is None else tag("title", tip)
     if shape == 0:
         return tag("circle", title, cx=x, cy=y, r=size, class_=class_)

@@ -1,0 +1,1 @@
+"""What concealers hide and what verification keeps: the run behind `evaluate concealment`."""
