@@ -175,11 +175,14 @@ def chosen(vectors: Vectors, table: AttributeTable, only: Sequence[tuple[str, st
         kept &= np.array([value in wanted for value in found], dtype=bool)
     if not kept.any():
         raise UsageError("no vector is left: the table says of none what is asked for")
+    keys, paths, speakers = (
+        tuple(text for text, keep in zip(texts, kept.tolist(), strict=True) if keep)
+        for texts in (vectors.keys, vectors.paths, vectors.speakers)
+    )
     return Vectors(
-        *(
-            tuple(text for text, keep in zip(texts, kept.tolist(), strict=True) if keep)
-            for texts in (vectors.keys, vectors.paths, vectors.speakers)
-        ),
+        keys,
+        paths,
+        speakers,
         vectors=vectors.vectors[kept],
         encoder=vectors.encoder,
         digest=vectors.digest,

@@ -236,7 +236,7 @@ def alike(moments: Sequence[Moments], left_out: int, shared: float) -> FloatArra
     worst = axes[:, size - left_out :]
     projected = whiten @ (np.eye(size) - worst @ worst.T) @ colour
     basis, _, _ = np.linalg.svd(projected.T @ pooled @ projected)
-    return projected @ basis[:, : size - left_out]
+    return np.asarray(projected @ basis[:, : size - left_out])
 
 
 def logistic(

@@ -40,6 +40,6 @@ class GatedEncoder(nn.Module):
         """Latents of a batch of vectors."""
         shares = softmax(self.gate(vectors), dim=1)
         mapped = vectors @ self.weight.flatten(0, 1).T + self.bias.flatten()
-        mapped = mapped.unflatten(1, tuple(self.bias.shape))
+        mapped = mapped.reshape(-1, *self.bias.shape)
         latents: Tensor = (shares.unsqueeze(2) * mapped).sum(dim=1)
         return latents

@@ -145,7 +145,8 @@ class GaussianNoise(ClippedNoise):
 
     def norm(self, latents: Tensor) -> Tensor:
         """The Euclidean norm."""
-        return latents.norm(dim=1)
+        found: Tensor = latents.norm(dim=1)
+        return found
 
     def noisy(self, bounded: Tensor) -> Tensor:
         """With Gaussian noise."""
