@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 from scipy.stats import chi2
@@ -21,6 +23,15 @@ class Script(Randomness):
     def bits(self, shape: Shape) -> WordArray:
         words = [self.left.pop(0) for _ in range(int(np.prod(shape)))]
         return np.array(words, dtype=np.uint64).reshape(shape)
+
+
+def digits_of_exp(rate: Fraction, count: int) -> list[int]:
+    """The first digits of exp(-rate) to the base 2 ** 64."""
+    with localcontext() as context:
+        context.prec = 400
+        value = (-(Decimal(rate.numerator) / Decimal(rate.denominator))).exp()
+        whole = int(value * 2 ** (64 * count))
+    return [whole >> 64 * place & (2**64 - 1) for place in reversed(range(count))]
 
 
 def chi_square(values: np.ndarray, edges: Sequence[int], below: Callable[[int], float]) -> float:

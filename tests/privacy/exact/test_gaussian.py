@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from sordino.privacy.exact import discrete_gaussian, gaussian
 from sordino.privacy.randomness import SeededRandomness
-from tests.privacy.fits import chi_square
+from tests.privacy.fits import Script, chi_square, digits_of_exp
 
 VARIANCES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(400)]
 
@@ -46,6 +46,15 @@ def test_doubles_decide_as_many_digits_do(monkeypatch: pytest.MonkeyPatch) -> No
     fast = discrete_gaussian(Fraction(2**40, 7), 500, SeededRandomness(3))
     monkeypatch.setattr(gaussian, "_SLACK", 2.0)  # so that nothing is sure
     assert np.array_equal(fast, discrete_gaussian(Fraction(2**40, 7), 500, SeededRandomness(3)))
+
+
+def test_words_near_the_probability_are_looked_at_closely() -> None:
+    # The probability exp(-(4 - 5 / 2) ** 2 / 10), and words that are the same in double precision.
+    (word,) = digits_of_exp(Fraction(9, 40), 1)
+    assert float(word - 1) == float(word + 1)
+    for shift, expected in [(-1, True), (1, False)]:
+        script = Script(word + shift)
+        assert gaussian._kept(np.array([-4]), Fraction(5), 2, script).tolist() == [expected]
 
 
 @pytest.mark.parametrize("shape", [0, 5, (0, 3), (2, 3, 4), 2**14 + 1])

@@ -8,7 +8,7 @@ import pytest
 
 from sordino.privacy.exact import discrete_laplace, laplace
 from sordino.privacy.randomness import SeededRandomness
-from tests.privacy.fits import Script, chi_square
+from tests.privacy.fits import Script, chi_square, digits_of_exp
 
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(1000), Fraction(2**33, 15)]
 
@@ -52,12 +52,10 @@ def test_doubles_decide_as_many_digits_do(scale: Fraction, monkeypatch: pytest.M
 
 
 def test_words_near_a_whole_number_are_looked_at_closely() -> None:
-    # U just above and just below exp(-3 / 10), where doubles see no difference.
-    boundary = int(math.exp(-0.3) * 2**64)
-    numbers = [
-        int(discrete_laplace(10, 1, Script(boundary + shift, 0, *[0] * 5))[0])
-        for shift in (-(2**20), 2**20)
-    ]
+    # U just below and just above exp(-3 / 10), which are the same in double precision.
+    (word,) = digits_of_exp(Fraction(3, 10), 1)
+    assert float(word - 1) == float(word + 1)
+    numbers = [discrete_laplace(10, 1, Script(word + shift, 0))[0] for shift in (-1, 1)]
     assert numbers == [3, 2]
 
 

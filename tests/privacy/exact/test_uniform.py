@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -10,20 +9,11 @@ from hypothesis import strategies as st
 
 from sordino.privacy.exact.uniform import Uniform
 from sordino.privacy.randomness import SeededRandomness
-from tests.privacy.fits import Script
+from tests.privacy.fits import Script, digits_of_exp
 
 WORD = 2**64
 rates = st.fractions(min_value=0, max_value=40, max_denominator=10**12)
 words = st.integers(min_value=1, max_value=WORD - 1)
-
-
-def digits_of_exp(rate: Fraction, count: int) -> list[int]:
-    """The first digits of exp(-rate) to the base 2 ** 64."""
-    with localcontext() as context:
-        context.prec = 400
-        value = (-(Decimal(rate.numerator) / Decimal(rate.denominator))).exp()
-        whole = int(value * 2 ** (64 * count))
-    return [whole >> 64 * place & (WORD - 1) for place in reversed(range(count))]
 
 
 @given(rates, words)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -66,8 +67,10 @@ def test_the_noise_is_enough_for_the_bound_on_the_grid(
     clip: float, epsilon: float, delta: float
 ) -> None:
     mechanism = Gaussian(clip=clip, epsilon=epsilon, delta=delta)
-    steps = math.sqrt(mechanism._variance - 4)
-    assert gaussian_delta(epsilon, steps / (2 * mechanism.grid.bound)) <= delta * (1 + 1e-9)
+    multiplier = gaussian_noise_multiplier(epsilon, delta)
+    assert gaussian_delta(epsilon, multiplier) <= delta
+    needed = Fraction(multiplier) * 2 * mechanism.grid.bound
+    assert mechanism._variance == needed**2 + 4
     assert mechanism.epsilon == epsilon
     assert mechanism.delta == delta
 
