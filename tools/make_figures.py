@@ -7,33 +7,58 @@ Needs the extra `figures`:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
+from matplotlib.patheffects import Normal, Stroke
 from scipy.signal import butter, sosfilt
 
 import sordino
 from sordino.audio import Recording
 from sordino.dsp.frames import sqrt_hann
 from sordino.dsp.lpc import burg
+from sordino.dsp.pitch import load_tracker
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 KEY = b"a key for the pictures"
+HOP = 160
 FloatArray = npt.NDArray[np.floating]
 
 
-def spectrograms(before: FloatArray, after: FloatArray, rate: int) -> None:
-    """The same sentence before and after."""
-    figure, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
-    for axis, samples, title in zip(
-        axes, (before, after), ("before", "after: McAdams, coefficient 0.7"), strict=True
-    ):
+def spectrograms(sounds: Mapping[str, FloatArray], rate: int) -> None:
+    """A sentence as it was and as systems make it, each with its pitch.
+
+    Args:
+        sounds: at 16 kHz, by their titles.
+        rate: in Hz.
+    """
+    tracker = load_tracker("swift")
+    figure, axes = plt.subplots(
+        len(sounds), 1, figsize=(9, 2.3 * len(sounds)), sharex=True, layout="constrained"
+    )
+    for axis, (title, samples) in zip(axes, sounds.items(), strict=True):
         axis.specgram(samples, NFFT=512, Fs=rate, noverlap=448, cmap="magma", vmin=-130, vmax=-40)
-        axis.set(title=title, ylabel="frequency (Hz)", ylim=(0, 5000))
-    axes[1].set_xlabel("time (s)")
+        axis.set(ylabel="frequency (Hz)", ylim=(0, 5000))
+        axis.set_title(title, loc="left", fontsize="medium")
+        pitch = tracker.track(samples[: samples.size // HOP * HOP])
+        times = (np.arange(pitch.size) + 0.5) * HOP / rate
+        beside = axis.twinx()
+        outline = [Stroke(linewidth=3.5, foreground="black"), Normal()]
+        beside.plot(
+            times,
+            np.where(pitch > 0, pitch, np.nan),
+            color="cyan",
+            linewidth=1.8,
+            path_effects=outline,
+        )
+        beside.set(ylabel="pitch (Hz)", ylim=(50, 450))
+        beside.yaxis.label.set_color("teal")
+        beside.tick_params(axis="y", colors="teal")
+    axes[-1].set(xlabel="time (s)", xlim=(0, next(iter(sounds.values())).size / rate))
     figure.savefig(IMAGES / "before-after.jpg", dpi=90, pil_kwargs={"quality": 80})
 
 
@@ -57,12 +82,15 @@ def main() -> None:
     """Draw everything."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     recording = Recording.read(ROOT / "examples" / "anna" / "appointment.wav")
-    before = recording.samples[0].astype(np.float64)
-    after = sordino.load("mcadams", alpha=0.7).anonymize(
-        before, recording.sample_rate, speaker="anna", key=KEY
+    before, rate = recording.samples[0].astype(np.float64), recording.sample_rate
+    made, bent = (
+        system.anonymize(before, rate, speaker="anna", key=KEY)
+        for system in (sordino.load(), sordino.load("mcadams", alpha=0.7))
     )
-    spectrograms(before, after, recording.sample_rate)
-    formants(before, after, recording.sample_rate)
+    spectrograms(
+        {"before": before, "after: neural, the default": made, "after: mcadams": bent}, rate
+    )
+    formants(before, bent, rate)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,17 @@ from sordino.version import __version__
 if TYPE_CHECKING:
     from sordino.anonymize.base import Anonymizer
 
+DEFAULT_SYSTEM = "neural"
+"""The anonymizer that is used where none is named."""
 
-def load(system: str, **parameters: object) -> Anonymizer:
+
+def load(system: str = DEFAULT_SYSTEM, **parameters: object) -> Anonymizer:
     """Make an anonymizer by its name.
 
     Args:
-        system: for example "mcadams"; `sordino systems` lists them.
-        parameters: the system's own settings, for example `alpha=0.8` or `level="utterance"`.
+        system: "neural" or "mcadams"; `sordino systems` tells what they are.
+        parameters: the system's own settings, for example `prosody="flatten"` or
+            `level="utterance"`.
 
     Returns:
         An anonymizer; see `sordino.anonymize.base.Anonymizer`.
@@ -25,7 +29,7 @@ def load(system: str, **parameters: object) -> Anonymizer:
 
     Example:
         >>> import numpy as np
-        >>> anonymizer = load("mcadams")
+        >>> anonymizer = load()
         >>> speech = np.random.default_rng(0).normal(0, 0.1, 16000)
         >>> anonymizer.anonymize(speech, 16000, speaker="alice", key=b"sixteen bytes or more").shape
         (16000,)
@@ -35,4 +39,4 @@ def load(system: str, **parameters: object) -> Anonymizer:
     return load_system(system, **parameters)
 
 
-__all__ = ["__version__", "load"]
+__all__ = ["DEFAULT_SYSTEM", "__version__", "load"]

@@ -387,9 +387,9 @@ def test_numbers_from_the_command_line_are_decimals():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"voice": None}, r"neural needs a voice: .*sordino models list"),
-        ({"voice": ""}, r"neural needs a voice"),
-        ({"voice": 3.0}, r"neural needs a voice"),
+        ({"voice": None}, r"voice None is not the name .*sordino models list"),
+        ({"voice": ""}, r"voice '' is not the name or folder of a voice"),
+        ({"voice": 3.0}, r"voice 3.0 is not the name"),
         ({"voice": "nobody"}, r"there is no model 'nobody'; there are: .*tiny-voice"),
         ({"voice": encoders.NAME}, r"is a speaker-encoder, not a voice"),
         ({"digest": "f" * 64}, r"voice tiny-voice: is another than the one wanted"),

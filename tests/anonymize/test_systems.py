@@ -65,6 +65,18 @@ def test_an_unknown_setting_is_refused_with_those_that_exist(setting: str) -> No
         load("mcadams", **{setting: 0.8})
 
 
+def test_a_setting_of_another_system_is_refused_with_its_name() -> None:
+    with pytest.raises(UsageError, match=r"^neural has no setting 'alpha', .* mcadams has"):
+        load("neural", alpha=0.8)
+
+
+def test_the_default_needs_nothing() -> None:
+    default = sordino.load()
+    assert default.parameters() == load("neural", voice="sordino-small").parameters()
+    assert default.parameters()["voice"] == "sordino-small"
+    assert sordino.load(prosody="flatten").parameters()["prosody"] == "flatten"
+
+
 def test_the_package_loads_systems_too() -> None:
     assert sordino.load("mcadams", alpha=0.7).parameters()["alpha"] == 0.7
     with pytest.raises(UsageError, match=r"^there is no system"):

@@ -46,4 +46,4 @@ def test_all_systems_and_one(capsys):
     assert alone[0] == "mcadams: Speech with its formants moved."
     assert sum(line[0] != " " for line in alone) == 1
     assert main(["systems", "other"]) == 2
-    assert "there is no system 'other'; there are: mcadams" in capsys.readouterr().err
+    assert "there is no system 'other'; there are: neural, mcadams" in capsys.readouterr().err

@@ -82,7 +82,9 @@ def folders(tmp_path_factory) -> tuple[Path, Path]:
             for channels in channel_counts:
                 name = f"{rate}-{channels}-{ending}"
                 make_source(source / name, rate, channels, options)
-    done = sordino("anonymize", source, "-o", output, "--jobs", "2")
+    done = sordino(
+        *("anonymize", "--system", "mcadams", source, "-o", output, "--jobs", "2"),
+    )
     assert done.returncode == 0, done.stderr
     return source, output
 

@@ -63,8 +63,8 @@ def test_program_runs_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "sordino", "systems"], capture_output=True, text=True, check=True
     )
-    assert done.stdout.startswith("mcadams: ")
-    assert "alpha" in done.stdout
+    assert done.stdout.startswith("neural: ")
+    assert "\nmcadams: " in done.stdout
 
 
 def test_text_for_terminals():

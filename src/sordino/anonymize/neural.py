@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
+VOICE = "sordino-small"
+"""The voice that comes with sordino."""
+
 MIN_WINDOW_S, MAX_WINDOW_S = 0.16, 60.0
 
 _UNIT_S = UNIT / RATE
@@ -62,7 +65,7 @@ class Neural(Anonymizer):
     source is not given, the first minute is heard before anything comes out.
 
     Args:
-        voice: name or folder of the voice, or hub:OWNER/NAME; see `sordino models list`.
+        voice: name or folder of a voice, or hub:OWNER/NAME; see `sordino models list`.
         digest: SHA-256 that the voice must have; any if not given.
         strategy: how pseudo-speakers are made from the pool of the voice: "density", "average",
             "orthogonal" or "pool".
@@ -86,12 +89,12 @@ class Neural(Anonymizer):
         level: "speaker" or "utterance".
 
     Raises:
-        UsageError: no voice is given, or it cannot be used; a setting is out of range.
+        UsageError: the voice cannot be used, or a setting is out of range.
 
     Example:
-        >>> Neural()
-        Traceback (most recent call last):
-        sordino.errors.UsageError: neural needs a voice: ...
+        >>> hum = 0.1 * np.sin(np.arange(16000) * 0.05)
+        >>> Neural().anonymize(hum, 16000, speaker="alice", key=b"sixteen bytes or more").shape
+        (16000,)
 
     Source: X. Miao et al., "Language-independent speaker anonymization approach using
     self-supervised pre-trained models", 2022; here with converted pitch.
@@ -106,7 +109,7 @@ class Neural(Anonymizer):
 
     def __init__(
         self,
-        voice: str | None = None,
+        voice: str = VOICE,
         digest: str | None = None,
         strategy: str = "density",
         gender: str | None = None,
@@ -130,8 +133,7 @@ class Neural(Anonymizer):
         super().__init__(level)
         if not isinstance(voice, str) or not voice:
             raise UsageError(
-                "neural needs a voice: give its name or folder as the setting voice"
-                " (see: sordino models list)"
+                f"voice {voice!r} is not the name or folder of a voice (see: sordino models list)"
             )
         self._duration = checked_number(duration, "duration", 0.0, LARGEST_SHIFT_S)
         self._lookahead = checked_number(lookahead, "lookahead", 0.0, MOST_LOOK_AHEAD_S)

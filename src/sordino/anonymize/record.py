@@ -221,7 +221,9 @@ def _load(text: str, path: Path) -> Mapping[str, object]:
 
 def _refuse_other(content: Mapping[str, object], settings: str, path: Path) -> None:
     if content.get("settings") != settings:
+        system = content.get("system")
+        made_by = f", by {system}," if isinstance(system, str) else ""
         raise UsageError(
-            f"{path}: the earlier run had other settings or another key; resume with the same ones,"
-            " use --overwrite, or choose another output"
+            f"{path}: the earlier run{made_by} had other settings or another key; resume with the"
+            " same ones, use --overwrite, or choose another output"
         )

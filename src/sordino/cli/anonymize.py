@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sordino import DEFAULT_SYSTEM
 from sordino.cli.inputs import (
     add_speaker_options,
     default_jobs,
@@ -51,7 +52,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "anonymize",
         help="change the voices in recordings",
         description="Change the voices in recordings. Rate, channels, length and loudness stay;"
-        " tags, comments, covers and device names go.",
+        "\nwhat lies above 8 kHz goes, and so do tags, comments, covers and device names.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -65,14 +66,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="OUT",
         help="folder, or name for a file",
     )
-    add("--system", default="mcadams", help="which anonymizer (default: %(default)s)")
+    add(
+        "--system",
+        default=DEFAULT_SYSTEM,
+        help="which anonymizer (default: %(default)s); `sordino systems` lists them",
+    )
     add(
         "--param",
         action="append",
         default=[],
         type=pair,
         metavar="NAME=VALUE",
-        help="a setting of the system; `sordino systems` lists them",
+        help="a setting of the system, such as prosody=flatten; `sordino systems` lists them",
     )
     add(
         "--level",

@@ -55,9 +55,9 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add(
         "--voice",
         action="append",
-        required=True,
+        default=[],
         metavar="NAME",
-        help="a trained voice: its name or folder, or hub:OWNER/NAME",
+        help="a trained voice: its name or folder, or hub:OWNER/NAME (default: the system's)",
     )
     add(
         "--strategy",
@@ -95,6 +95,7 @@ def add_parser(kinds: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report and the table, show."""
+    from sordino.anonymize.neural import VOICE
     from sordino.anonymize.record import write_whole
     from sordino.evaluate.ablation.facts import VoiceFacts
     from sordino.evaluate.ablation.table import ablation_rows, as_csv, as_markdown
@@ -102,10 +103,11 @@ def run(options: argparse.Namespace) -> int:
     from sordino.models.find import load_model
 
     protocol = protocol_of(options)
-    chosen = _variants(options)
+    names = options.voice or [VOICE]
+    chosen = _variants(names, options)
     voices = {
         name: VoiceFacts.of(load_model(name, "voice", tell=lambda text: say(text, sys.stderr)))
-        for name in options.voice
+        for name in names
     }
     work = work_of(options)
     _refuse_existing(options.output, overwrite=options.overwrite)
@@ -127,14 +129,14 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_DONE
 
 
-def _variants(options: argparse.Namespace) -> tuple[Variant, ...]:
+def _variants(voices: Sequence[str], options: argparse.Namespace) -> tuple[Variant, ...]:
     from sordino.evaluate.ablation.design import variants
 
     common: dict[str, object] = {}
     for name, value in options.param:
         common |= settings_of("--param", f"{name}={value}")
     return variants(
-        options.voice,
+        voices,
         _choices("--strategy", options.strategy),
         _choices("--prosody", options.prosody),
         common,
