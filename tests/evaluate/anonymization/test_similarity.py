@@ -73,3 +73,12 @@ def test_voices_that_became_one_lose_their_distinctiveness() -> None:
     found = similarity("x", "a", utterances, vectors(utterances, 0, 0.4), alike, seed=0)
     assert found.distinctiveness.value is not None
     assert found.distinctiveness.value < -6
+
+
+def test_of_few_speakers_there_is_a_figure_without_an_interval() -> None:
+    utterances = spoken(2, 4)
+    one, other = vectors(utterances, 0, 0.4), vectors(utterances, 1, 0.4)
+    found = similarity("x", "a", utterances, one, other, seed=0)
+    assert found.distinctiveness.value == pytest.approx(0, abs=3)
+    assert found.distinctiveness.low is None
+    assert found.deidentification.low is None

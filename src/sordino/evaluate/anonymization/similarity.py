@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sordino.corpus.utterance import Utterance
 from sordino.evaluate.anonymization.listen import Vector, stacked
 from sordino.evaluate.anonymization.subset import spread
-from sordino.evaluate.metrics.bootstrap import bootstrap_over_speakers
+from sordino.evaluate.metrics.bootstrap import intervals_over_speakers
 from sordino.evaluate.metrics.similarity import (
     SimilarityMatrix,
     similarity_matrix,
@@ -103,7 +103,12 @@ def _interval(
     statistic: Callable[[npt.NDArray[np.integer]], float], speakers: int, seed: int
 ) -> Measure:
     rows, columns = np.divmod(np.arange(speakers**2), speakers)
-    return Measure.of(bootstrap_over_speakers(statistic, rows, columns, draws=_DRAWS, seed=seed))
+    (interval,) = intervals_over_speakers(
+        lambda weights: [statistic(weights)], rows, columns, draws=_DRAWS, seed=seed
+    )
+    if interval is None:
+        return Measure(statistic(np.ones(rows.size, dtype=np.int64)))
+    return Measure.of(interval)
 
 
 def _matrix(
