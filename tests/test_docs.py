@@ -35,6 +35,13 @@ def test_docstring_examples(name):
         pytest.importorskip("torch", reason="training needs the extra train")
     if name == "sordino.training.networks.ssl":
         pytest.importorskip("transformers", reason="S-ECAPA needs the extra ssl")
+    if name.startswith("sordino.federated"):
+        pytest.importorskip("torch", reason="devices train: the extra train")
+        pytest.importorskip("dp_accounting", reason="needs the extra federated")
+    if name.startswith("sordino.federated.flower"):
+        pytest.importorskip("flwr", reason="needs the extra federated")
+    if name.startswith("sordino.privacy.accounting"):
+        pytest.importorskip("dp_accounting", reason="needs the extra federated")
     module = importlib.import_module(name)
     names = {"np": np, "Path": Path}
     failed, _ = doctest.testmod(module, extraglobs=names, optionflags=doctest.ELLIPSIS)
@@ -46,7 +53,7 @@ def test_many_docstrings_have_examples():
     found = [
         test
         for name in MODULES
-        if not name.startswith("sordino.training")
+        if not name.startswith(("sordino.training", "sordino.federated"))
         for test in finder.find(importlib.import_module(name))
         if test.examples
     ]

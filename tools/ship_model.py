@@ -35,7 +35,7 @@ def main() -> None:
         if key not in {"format", "version", "files"}
     }
     shipped = write_bundle(BUNDLED / bundle.name, kept, files, replace=True)
-    print(f"{shipped.folder}: {shipped.size / 1e6:.1f} MB")
+    print(f"{shipped.folder}: {shipped.size / 1e6:.2g} MB")
 
 
 if __name__ == "__main__":

@@ -79,6 +79,32 @@ def test_a_file_of_vectors(conceal, table, tmp_path):
     assert (again.status, "are concealed already" in again.err) == (2, True)
 
 
+def test_the_concealer_is_the_one_for_the_encoder(models, table, tmp_path, capsys):
+    assert main(["conceal", str(table), "-o", str(tmp_path / "a.npz"), "--epsilon", "3"]) == 0
+    assert "by tiny-concealer (laplace, epsilon 3)" in capsys.readouterr().out
+    write_voice(tmp_path / "in/ann/1.wav", 0.6, seed=1)
+    speech = ["conceal", str(tmp_path / "in"), "-o", str(tmp_path / "b.npz"), "--epsilon", "inf"]
+    assert main([*speech, "--encoder", "tiny", "--jobs", "1"]) == 0
+    assert "by tiny-concealer (no DP guarantee)" in capsys.readouterr().out
+    again = ["conceal", str(tmp_path / "a.npz"), "-o", str(tmp_path / "c.npz"), "--epsilon", "3"]
+    assert main(again) == 2
+    assert "are concealed already" in capsys.readouterr().err
+
+
+def test_csv_in_and_out(conceal, table, models, tmp_path, capsys):
+    given = read_vectors(table)
+    write_vectors(given, tmp_path / "in.csv", "csv", tmp_path)
+    answer = conceal(tmp_path / "in.csv", "-o", tmp_path / "out.csv", "--epsilon", "inf")
+    assert answer.status == 0
+    found = read_vectors(tmp_path / "out.csv")
+    assert (found.keys, found.speakers) == (given.keys, given.speakers)
+    np.testing.assert_array_equal(found.vectors, load("hide").conceal(given.vectors))
+    (tmp_path / "bare.csv").write_text("0,1,2\n1,2,3\n")
+    bare = ["conceal", str(tmp_path / "bare.csv"), "-o", str(tmp_path / "o.csv"), "--epsilon", "9"]
+    assert main(bare) == 2
+    assert "nothing says of which encoder the vectors are; name" in capsys.readouterr().err
+
+
 def test_without_noise_it_says_so(conceal, table, tmp_path):
     answer = conceal(table, "-o", tmp_path / "out.npz", "--epsilon", "inf")
     assert answer.err == "note: no DP guarantee: no noise is added at release\n"

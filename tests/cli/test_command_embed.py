@@ -165,7 +165,7 @@ def test_requests_that_cannot_be_carried_out(folder, tmp_path, capsys):
         ((folder, "-o", out, "--encoder", "nobody"), "there is no model 'nobody'; there are: tiny"),
         (
             (folder, "-o", tmp_path / "out.txt"),
-            "its ending names no format (.npz, .h5, .hdf5, .ark)",
+            "its ending names no format (.npz, .h5, .hdf5, .ark, .csv)",
         ),
         ((folder, "-o", out, "--format", "pickle"), "there is no format 'pickle'"),
         ((folder, "-o", tmp_path / "folder.npz"), "is a folder; name a file"),

@@ -161,7 +161,10 @@ def test_damaged_files_are_one_line(tmp_path, work, name):
     path = tmp_path / f"out{FORMATS[name].suffixes[0]}"
     write_vectors(vectors(), path, name, work)
     sound = path.read_bytes()
-    for data in (b"", b"junk", b"x" * 100_000, sound[: len(sound) // 2 + 3], sound[:-2]):
+    damaged = [b"", b"junk", b"x" * 100_000, sound[: len(sound) // 2 + 3]]
+    # A table of text that lacks its last digits is a table.
+    damaged += [] if name == "csv" else [sound[:-2]]
+    for data in damaged:
         path.write_bytes(data)
         with pytest.raises(UsageError, match=f"{path}: ") as caught:
             read_vectors(path)

@@ -33,8 +33,8 @@ FloatArray = npt.NDArray[np.floating]
 
 # Lossy codecs overshoot the samples they are given.
 LOSSY_CEILING = 0.89
-_BLOCK_SAMPLES = 2**20
-_IN_MEMORY = 2**22
+_BLOCK_SAMPLES = 2**18
+_IN_MEMORY = 2**24
 
 
 @dataclass(frozen=True)

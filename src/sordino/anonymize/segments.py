@@ -42,7 +42,7 @@ _FADE_S = 0.02
 _CONTEXT_S = 0.2
 # Pieces begin on a grid, on which the frames of anonymizers lie as they do in the whole recording.
 _GRID_S = 0.08
-_IN_MEMORY = 2**22
+_IN_MEMORY = 2**24
 _MAX_GAIN = 10 ** (MAX_GAIN_DB / 20)
 
 

@@ -17,16 +17,19 @@ from sordino.cli.inputs import add_speaker_options, path, positive, speaker_rule
 from sordino.cli.status import EXIT_DONE, EXIT_FAILED
 from sordino.cli.text import counted, say
 from sordino.errors import OutputError, UsageError
+from sordino.speaker import DEFAULT_ENCODER
 
 if TYPE_CHECKING:
     from sordino.conceal.concealment import Concealment
+    from sordino.speaker.base import SpeakerEncoder
     from sordino.speaker.vectors import Vectors
     from sordino.speaker.vectors_jobs import Gathered, Task
 
 _EPILOG = """\
 examples:
-  sordino conceal vectors.npz -o protected.npz --model my-concealer --epsilon 15
-  sordino conceal recordings/ -o protected.npz --model my-concealer --epsilon 15 \\
+  sordino conceal vectors.npz -o protected.npz --epsilon 15
+  sordino conceal vectors.csv -o protected.csv --model my-concealer --epsilon inf
+  sordino conceal recordings/ -o protected.npz --epsilon 15 \\
       --ledger budget.sqlite --purpose log-in
 """
 _SPEAKER_OPTIONS = ("speakers", "speaker_regex", "only", "encoder")
@@ -49,21 +52,21 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         nargs="+",
         type=path,
         metavar="INPUT",
-        help="one file of `sordino embed` (npz, h5, ark), or recordings and folders",
+        help="one file of `sordino embed` (npz, h5, ark, csv), or recordings and folders",
     )
     add("-o", "--output", type=path, required=True, metavar="OUT", help="the file to write")
     add(
         "--model",
-        required=True,
         metavar="MODEL",
-        help="the concealer: name, folder or hub:OWNER/NAME; see: sordino models list",
+        help="the concealer: name, folder or hub:OWNER/NAME (default: the one that is made for the"
+        " encoder of the vectors); see: sordino models list",
     )
     add(
         "--encoder",
         metavar="MODEL",
-        help="for recordings (default: the one that the concealer names)",
+        help=f"for recordings (default: the one that the concealer names, else {DEFAULT_ENCODER})",
     )
-    add("--format", metavar="NAME", help="npz, hdf5 or ark (default: by the ending of OUT)")
+    add("--format", metavar="NAME", help="npz, hdf5, ark or csv (default: by the ending of OUT)")
     add("--overwrite", action="store_true", help="replace OUT if it exists")
     add("--jobs", type=positive, metavar="N", help="worker processes (default: as is fastest here)")
     release = parser.add_argument_group("release")
@@ -88,14 +91,15 @@ def run(options: argparse.Namespace) -> int:
     if options.person is not None and options.ledger is None:
         raise UsageError("--person goes with --ledger")
     ledger = ledger_of(options)
-    concealment = concealment_of(options.model, options)
-    given, gathered = _inputs(options, files, concealment)
+    given, gathered = _inputs(options, files)
+    concealment, encoder = _concealment(options, given)
     refuse_inputs(files, gathered.tasks if gathered else ())
     failed: list[tuple[Task, str]] = []
     with work_folder(options.output) as work:
         if gathered is not None:
             tell_input(gathered, options)
-            given, failed = _embedded(gathered, concealment, options, work)
+            assert encoder is not None
+            given, failed = _embedded(gathered, encoder, options, work)
         if given is not None:
             protected = conceal_vectors(
                 given,
@@ -117,10 +121,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _inputs(
-    options: argparse.Namespace, outputs: tuple[Path, ...], concealment: Concealment
+    options: argparse.Namespace, outputs: tuple[Path, ...]
 ) -> tuple[Vectors | None, Gathered | None]:
     """The vectors of a file, or the recordings that they will be made of."""
-    from sordino.conceal.vectors import require_vectors
     from sordino.speaker.vectors_files import FORMATS, read_vectors
     from sordino.speaker.vectors_jobs import gather
 
@@ -135,24 +138,47 @@ def _inputs(
             raise UsageError(f"--{name.replace('_', '-')} goes with recordings, not with vectors")
     if any(file.exists() and file.samefile(tables[0]) for file in outputs):
         raise UsageError(f"output {tables[0]}: is the input; name another")
-    vectors = read_vectors(tables[0])
-    require_vectors(vectors, concealment)
-    if not vectors.digest:
-        wanted = concealment.concealer.description.encoder
-        say(f"note: {tables[0]} does not say that its vectors are of {wanted}", sys.stderr)
-    return vectors, None
+    return read_vectors(tables[0]), None
+
+
+def _concealment(
+    options: argparse.Namespace, given: Vectors | None
+) -> tuple[Concealment, SpeakerEncoder | None]:
+    """What protects the vectors; and for recordings the encoder that makes them."""
+    from sordino.conceal.choose import concealer_for
+    from sordino.conceal.protected import is_protected, require_encoder
+    from sordino.conceal.vectors import require_vectors
+    from sordino.speaker.encoders import load_encoder
+
+    def load(name: str) -> SpeakerEncoder:
+        return load_encoder(name, tell=lambda text: say(text, sys.stderr))
+
+    if given is not None:
+        model = options.model
+        if model is None:
+            if is_protected(given.digest):
+                raise UsageError(f"the vectors are concealed already: {given.encoder}")
+            model = concealer_for(given.digest, given.encoder)
+        concealment = concealment_of(model, options)
+        require_vectors(given, concealment)
+        if not given.digest:
+            wanted = concealment.concealer.description.encoder
+            say(f"note: the file does not say that its vectors are of {wanted}", sys.stderr)
+        return concealment, None
+    if options.model is None:
+        encoder = load(options.encoder or DEFAULT_ENCODER)
+        return concealment_of(concealer_for(encoder.digest, encoder.name), options), encoder
+    concealment = concealment_of(options.model, options)
+    encoder = load(options.encoder or concealment.concealer.description.encoder)
+    require_encoder(encoder, concealment)
+    return concealment, encoder
 
 
 def _embedded(
-    gathered: Gathered, concealment: Concealment, options: argparse.Namespace, work: Path
+    gathered: Gathered, encoder: SpeakerEncoder, options: argparse.Namespace, work: Path
 ) -> tuple[Vectors | None, list[tuple[Task, str]]]:
-    from sordino.conceal.protected import require_encoder
-    from sordino.speaker.encoders import load_encoder
     from sordino.speaker.vectors_jobs import collected
 
-    name = options.encoder or concealment.concealer.description.encoder
-    encoder = load_encoder(name, tell=lambda text: say(text, sys.stderr))
-    require_encoder(encoder, concealment)
     done, failed, _ = embedded(gathered.tasks, encoder, options.jobs, work)
     return (collected(done, encoder) if done else None), failed
 

@@ -39,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="MODEL",
         help="name, folder or hub:OWNER/NAME (default: %(default)s); see: sordino models list",
     )
-    add("--format", metavar="NAME", help="npz, hdf5 or ark (default: by the ending of OUT)")
+    add("--format", metavar="NAME", help="npz, hdf5, ark or csv (default: by the ending of OUT)")
     add("--per-speaker", action="store_true", help="one mean vector for each speaker")
     add("--overwrite", action="store_true", help="replace OUT if it exists")
     add("--jobs", type=positive, metavar="N", help="worker processes (default: as is fastest here)")

@@ -54,7 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("vectors", type=path, metavar="VECTORS", help="unprotected vectors (npz, h5 or ark)")
+    add("vectors", type=path, metavar="VECTORS", help="unprotected vectors (npz, h5, ark, csv)")
     add(
         "--attributes",
         type=path,

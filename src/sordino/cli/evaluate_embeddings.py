@@ -39,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("original", type=path, metavar="ORIGINAL", help="unprotected vectors (npz, h5 or ark)")
+    add("original", type=path, metavar="ORIGINAL", help="unprotected vectors (npz, h5, ark, csv)")
     add(
         "--attributes",
         type=path,

@@ -15,6 +15,7 @@ from sordino.cli import (
     conceal,
     embed,
     evaluate,
+    federate,
     key,
     ledger,
     models,
@@ -45,6 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
         ledger,
         evaluate,
         train,
+        federate,
         models,
     ):
         module.add_parser(commands)

@@ -38,7 +38,12 @@ def add_parser(models: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("vectors", type=path, metavar="VECTORS", help="speaker vectors (npz, h5 or ark), or speech")
+    add(
+        "vectors",
+        type=path,
+        metavar="VECTORS",
+        help="speaker vectors (npz, h5, ark, csv), or speech",
+    )
     add(
         "--labels",
         type=path,
@@ -125,10 +130,9 @@ def _run(options: argparse.Namespace) -> int:
 
 def _vectors(options: argparse.Namespace) -> Vectors:
     """Those of a file, or of speech."""
-    from sordino.speaker.vectors_files import FORMATS, read_vectors
+    from sordino.speaker.vectors_files import is_vectors_file, read_vectors
 
-    endings = {ending for form in FORMATS.values() for ending in form.suffixes}
-    if options.vectors.suffix.lower() in endings:
+    if is_vectors_file(options.vectors):
         if options.encoder is not None:
             raise UsageError("--encoder goes with speech, not with vectors")
         return read_vectors(options.vectors)

@@ -1,4 +1,4 @@
-"""Vectors in files: NPZ, HDF5, and the archives of Kaldi. None of them holds pickle."""
+"""Vectors in files: NPZ, HDF5, archives of Kaldi, and CSV. None of them holds pickle."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sordino.errors import OutputError, UsageError
 from sordino.speaker.vectors import Vectors
+from sordino.speaker.vectors_csv import holds_vectors, read_csv, write_csv
 
 _TEXTS = ("keys", "paths", "speakers")
 # Kaldi's binary form of a vector of single floats: marker, type, then the size with its own size.
@@ -53,6 +54,7 @@ FORMATS = {
     "npz": VectorFormat((".npz",)),
     "hdf5": VectorFormat((".h5", ".hdf5")),
     "ark": VectorFormat((".ark",), (".utt2spk", ".scp")),
+    "csv": VectorFormat((".csv",)),
 }
 
 
@@ -78,6 +80,19 @@ def format_name_of(path: Path, format_name: str | None = None) -> str:
     return chosen
 
 
+def is_vectors_file(path: Path) -> bool:
+    """Whether a file holds vectors, by its ending; a .csv has to have columns for them, too.
+
+    Example:
+        >>> is_vectors_file(Path("vectors.npz")), is_vectors_file(Path("speech"))
+        (True, False)
+    """
+    ending = path.suffix.lower()
+    if ending in FORMATS["csv"].suffixes:
+        return holds_vectors(path)
+    return any(ending in form.suffixes for form in FORMATS.values())
+
+
 def files_of(path: Path, format_name: str) -> tuple[Path, ...]:
     """All files that are written for an output: itself, and with "ark" its companions."""
     companions = FORMATS[format_name].companions
@@ -90,7 +105,7 @@ def write_vectors(vectors: Vectors, path: Path, format_name: str, work: Path) ->
     Args:
         vectors: what to write.
         path: the file; if it exists it is replaced.
-        format_name: "npz", "hdf5" or "ark".
+        format_name: "npz", "hdf5", "ark" or "csv".
         work: a folder on the same disk, for what is not finished.
 
     Raises:
@@ -226,6 +241,18 @@ def _exactly(file: BinaryIO, size: int) -> bytes:
     return data
 
 
+def _write_csv(vectors: Vectors, parts: list[Path], path: Path) -> None:
+    with parts[0].open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        write_csv(vectors, file)
+
+
+def _read_csv(path: Path) -> Vectors:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        vectors = read_csv(file)
+    _plain(vectors.vectors)
+    return vectors
+
+
 def _token(text: str) -> str:
     # White space ends a token in Kaldi's lists.
     return re.sub(r"[\s%]", lambda match: quote(match[0], safe=""), text)
@@ -261,9 +288,11 @@ _WRITERS: dict[str, Callable[[Vectors, list[Path], Path], None]] = {
     "npz": _write_npz,
     "hdf5": _write_hdf5,
     "ark": _write_ark,
+    "csv": _write_csv,
 }
 _READERS: dict[str, Callable[[Path], Vectors]] = {
     "npz": _read_npz,
     "hdf5": _read_hdf5,
     "ark": _read_ark,
+    "csv": _read_csv,
 }

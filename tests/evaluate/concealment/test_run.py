@@ -291,3 +291,32 @@ def test_erasure_of_real_vectors(readers, tmp_path):
     assert eer["LEACE"] < eer["original"] + 0.1
     assert eer["noisy"] > 0.3
     assert not results.failures
+
+
+def test_attackers_also_learn_as_much_from_each_speaker():
+    # One speaker has nearly all templates, and they are of the other sex's kind: only those who
+    # hear speakers alike learn what holds for the others.
+    vectors = plain(60, 4.0)
+    odd = np.zeros((400, 4), dtype=np.float32) + vectors.vectors[::2].mean(axis=0)
+    odd += np.random.default_rng(5).normal(size=odd.shape).astype(np.float32)
+    keys = tuple(f"{vectors.speakers[1]}/more {number}" for number in range(400))
+    loud = replace(
+        vectors,
+        keys=vectors.keys + keys,
+        paths=vectors.paths + keys,
+        speakers=vectors.speakers + (vectors.speakers[1],) * 400,
+        vectors=np.concatenate([vectors.vectors, odd]),
+    )
+    ways = [Way("as they are", (Noise(0.0),))]
+    settings = replace(FAST, attackers=("nearest-neighbours",))
+    results = evaluate_concealment(loud, table_of(loud), ["sex"], ways, settings)
+    (attack,) = (
+        one
+        for one in row(results, "as they are").guesses
+        if one.knowledge == "retrained by speaker"
+    )
+    assert attack.attacker == "nearest-neighbours"
+    assert any("strongest of 3" in note for note in results.notes)
+    everyone = evaluate_concealment(vectors, table_of(vectors), ["sex"], ways, settings)
+    known = {one.knowledge for one in row(everyone, "as they are").guesses}
+    assert known == {"clean", "retrained"}

@@ -26,8 +26,16 @@ def test_the_strongest_attack_of_each_scenario_with_the_original_beside_it(whole
     assert sum("semi-informed  " in line for line in lines(text)) == 4
     assert "WER" in text
     assert "DNSMOS" in text
-    assert "2 things failed" in text
+    assert "anonymized by mcadams-low-0.8: 12 trials left out: the recording is silent" in text
+    assert "recognised words: not in the WER: no transcript (emodb/03/03a01Fa.wav)" in text
     assert "note: The sex of 2 speakers" in text
+
+
+def test_many_failures_are_counted_by_kind(whole):
+    many = tuple(replace(whole.failures[0], where=str(number)) for number in range(1203))
+    text = summary(replace(whole, failures=many))
+    assert "anonymized by mcadams-low-0.8: 1,203 things failed" in text
+    assert "the recording is silent" not in text
 
 
 def test_units_that_are_lost_are_said():

@@ -43,6 +43,42 @@ def test_losses_are_weighed():
     assert losses.total.item() == pytest.approx(total.item(), rel=1e-6)
 
 
+def test_a_side_head_learns_what_is_said_of_speakers():
+    said = torch.tensor([[2.0, -2.0], [-1.0, 1.0], [float("nan")] * 2])
+    torch.manual_seed(0)
+    made = SpeakerTask(
+        tiny_recipe(side={"file": "x", "weight": 4.0, "temperature": 3.0}), 3, 0, said
+    ).eval()
+    losses = made(WAVES, SPEAKERS, torch.zeros(4, 0))
+    # The third is of a speaker of whom nothing is said.
+    heard = torch.tensor([0, 1, 3])
+    own = (made.side_head(made.encoder(WAVES))[heard] / 3).softmax(dim=1)
+    wanted = (said[SPEAKERS[heard]] / 3).softmax(dim=1)
+    expected = 9 * (wanted - own).square().mean()
+    assert losses.side.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert losses.total.item() == pytest.approx(
+        (losses.classification + 4 * losses.side).item(), rel=1e-6
+    )
+    losses.total.backward()
+    assert made.side_head.weight.grad.abs().sum() > 0
+
+
+def test_where_nothing_is_said_there_is_no_side_loss_but_a_gradient():
+    torch.manual_seed(0)
+    said = torch.full((3, 2), float("nan"))
+    made = SpeakerTask(tiny_recipe(side={"file": "x", "weight": 1.0}), 3, 0, said).eval()
+    losses = made(WAVES, SPEAKERS, torch.zeros(4, 0))
+    assert losses.side == 0
+    losses.total.backward()
+    assert made.side_head.weight.grad is not None
+
+
+def test_the_side_head_does_not_go_with_the_encoder():
+    made = SpeakerTask(tiny_recipe(side={"file": "x", "weight": 1.0}), 3, 0, torch.zeros(3, 2))
+    assert not [name for name in made.encoder.state_dict() if "side" in name]
+    assert "said" not in made.state_dict()
+
+
 def test_layer_comes_between_where_dimensions_differ():
     made = task(7, teacher={"encoder": "x", "weight": 1.0})
     losses = made(WAVES, SPEAKERS, torch.randn(4, 7))

@@ -18,10 +18,17 @@ from sordino.evaluate.progress import Told
 from sordino.evaluate.results import Guessed
 
 FloatArray = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.int64]
+
+ALIKE = f"{RETRAINED} by speaker"
+"""What attackers know who learn as much from each speaker as from any other."""
 
 
 class Guessing:
     """Attackers on one attribute. Those who learn from unprotected vectors are trained once.
+
+    Where speakers have different numbers of templates, retrained attackers come twice: learning
+    from all templates, and learning as much from each speaker.
 
     Args:
         originals: unprotected vectors, shape (templates, d).
@@ -34,6 +41,15 @@ class Guessing:
         self, originals: FloatArray, attribute: Attribute, settings: Settings, told: Told
     ) -> None:
         self._attribute, self._settings, self._told = attribute, settings, told
+        self._used: dict[str, list[IntArray]] = {
+            RETRAINED: [fold.train for fold in attribute.folds]
+        }
+        if np.unique(np.unique(attribute.speakers, return_counts=True)[1]).size > 1:
+            rng = np.random.default_rng(settings.seed)
+            self._used[ALIKE] = [
+                fold.train[as_many_each(attribute.speakers[fold.train], rng)]
+                for fold in attribute.folds
+            ]
         self._originals = np.asarray(originals[attribute.rows], np.float64)
         self._clean: dict[str, list[FittedLearner]] = {}
         tested = attribute.tested
@@ -51,6 +67,11 @@ class Guessing:
     def name(self) -> str:
         """Of the attribute."""
         return self._attribute.name
+
+    @property
+    def knowledge(self) -> tuple[str, ...]:
+        """What attackers on concealed vectors know."""
+        return (CLEAN, *self._used)
 
     def of_originals(self, attackers: Sequence[str], draws: int) -> Iterator[Guessed]:
         """How well unprotected vectors are guessed.
@@ -79,21 +100,24 @@ class Guessing:
             clean = self._trained_clean(name)
             scores = [self._scores(clean, matched(one[0], self._originals)) for one in used]
             yield self._guessed(name, CLEAN, scores, draws)
-        for name in attackers:
-            scores = [self._scores(self._trained(name, one), one[0]) for one in used]
-            yield self._guessed(name, RETRAINED, scores, draws)
+        for knowledge in self._used:
+            for name in attackers:
+                scores = [self._scores(self._trained(name, one, knowledge), one[0]) for one in used]
+                yield self._guessed(name, knowledge, scores, draws)
 
     def _trained_clean(self, name: str) -> list[FittedLearner]:
         if name not in self._clean:
             self._clean[name] = self._trained(name, self._originals[None])
         return self._clean[name]
 
-    def _trained(self, name: str, releases: Float64Array) -> list[FittedLearner]:
+    def _trained(
+        self, name: str, releases: Float64Array, knowledge: str = RETRAINED
+    ) -> list[FittedLearner]:
         """One attacker for each fold, who has not met those whom he guesses."""
         attribute, found = self._attribute, []
-        for fold in attribute.folds:
-            vectors = releases[:, fold.train].reshape(-1, releases.shape[2])
-            labels = np.tile(attribute.labels[fold.train], len(releases))
+        for rows in self._used[knowledge]:
+            vectors = releases[:, rows].reshape(-1, releases.shape[2])
+            labels = np.tile(attribute.labels[rows], len(releases))
             fitted = ATTACKERS[name].fit(
                 vectors, labels, len(attribute.values), self._settings.seed
             )
@@ -120,3 +144,26 @@ class Guessing:
             self._attacked.values,
             figure,
         )
+
+
+def as_many_each(speakers: npt.NDArray[np.str_], rng: np.random.Generator) -> IntArray:
+    """Places of templates, as many of each speaker: twice the mean, some by lot, some repeated.
+
+    Args:
+        speakers: whose the templates are, shape (n,).
+        rng: draws the lots.
+
+    Example:
+        >>> one = np.array(["a", "b", "b", "b", "b", "b"])
+        >>> places = as_many_each(one, np.random.default_rng(0))
+        >>> one[places].tolist().count("a"), one[places].tolist().count("b")
+        (6, 6)
+    """
+    names, numbers = np.unique(speakers, return_inverse=True)
+    most = 2 * -(-len(speakers) // len(names))
+    return np.concatenate(
+        [
+            np.resize(rng.permutation(np.flatnonzero(numbers == number)), most)
+            for number in range(len(names))
+        ]
+    )

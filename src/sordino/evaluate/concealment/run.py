@@ -161,6 +161,11 @@ class _Run:
             told,
         )
 
+    @property
+    def attackers(self) -> int:
+        """How many guess an attribute of concealed vectors."""
+        return len(self.settings.attackers) * max(len(one.knowledge) for one in self.guessing)
+
     def originals(self) -> Concealed:
         """The yardstick."""
         settings = self.settings
@@ -192,7 +197,8 @@ class _Run:
         attackers = settings.sweep_attackers if way.sweep else settings.attackers
         draws = min(settings.draws, _SWEEP_DRAWS) if way.sweep else settings.draws
         point = f" at {getattr(way, way.sweep):g}" if way.sweep else ""
-        steps = self.folds * len(attackers) * len(way.releases)
+        steps = len(way.releases) * len(attackers) * self.folds
+        steps *= max(len(attribute.knowledge) for attribute in self.guessing) - 1
         self.told.stage(f"{way.name}{point}", steps)
         released = [
             self._released(way, number, release) for number, release in enumerate(way.releases)
@@ -282,8 +288,9 @@ def _protocol(
         "ignorant attackers": "trained on unprotected vectors and given concealed ones, brought to"
         " the same mean length",
         "informed attackers": "trained on vectors of the training speakers that were concealed in"
-        f" the same way, {settings.copies} releases of each where there is noise; the strongest"
-        " counts, and may also be an ignorant one",
+        f" the same way, {settings.copies} releases of each where there is noise; once on all, and"
+        " once on as many of each speaker, where numbers differ; the strongest counts, and may also"
+        " be an ignorant one",
         "verification": "one side: unprotected enrolments, concealed trials; both sides: concealed"
         " enrolments and trials; by the cosine",
         "noise": "from a seed, so that figures can be repeated; real releases use the operating"
@@ -322,8 +329,8 @@ def _notes(ways: Sequence[Way], run: _Run, *, bugs: bool) -> Iterator[str]:
             " does not say who they were, so this was not checked."
         )
     yield (
-        f"The attacker who decides is the strongest of {2 * len(run.settings.attackers)} (each kind"
-        " with and without retraining) by the same data, which makes his figure somewhat too high."
+        f"The attacker who decides is the strongest of {run.attackers} (each kind with and without"
+        " retraining) by the same data, which makes his figure somewhat too high."
         " No test proves that there is no better attacker."
     )
     if any(math.isfinite(way.epsilon) for way in ways):

@@ -164,7 +164,7 @@ def _failed(results: Results) -> Markup:
     number = len(results.failures)
     return join(
         [
-            f"{counted(number, 'thing')} failed; ",
+            f"{counted(number, 'thing')} failed or could not be used; ",
             tag("a", "see which, and what it means for the figures", href="#failures"),
             ".",
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from sordino.evaluate.report.choose import (
@@ -29,10 +28,12 @@ from sordino.evaluate.report.words import (
     shortened,
     with_interval,
 )
-from sordino.evaluate.results import BOTH, ONE, Results
+from sordino.evaluate.results import BOTH, ONE, Failure, Results
 
 WIDTH = 100
 _GAP = "  "
+# So many failures of a kind are told with their reasons, more are counted.
+_TOLD_IN_FULL = 3
 # In the order of what matters; those that do not fit are in the page.
 _COLUMNS = (
     ("wer", "WER"),
@@ -189,10 +190,15 @@ def _verdicts(results: Results) -> str:
 
 def _failures(results: Results) -> str:
     lines = []
-    if results.failures:
-        counts = Counter(failure.what for failure in results.failures)
-        many = ", ".join(f"{what} ({number:,})" for what, number in counts.items())
-        lines += _wrapped(f"{counted(len(results.failures), 'thing')} failed: {many}", "")
+    by_kind: dict[str, list[Failure]] = {}
+    for failure in results.failures:
+        by_kind.setdefault(failure.what, []).append(failure)
+    for what, failures in by_kind.items():
+        if len(failures) <= _TOLD_IN_FULL and all(failure.effect for failure in failures):
+            for one in failures:
+                lines += _wrapped(f"{what}: {one.effect}: {one.why} ({one.where})", "")
+        else:
+            lines += _wrapped(f"{what}: {counted(len(failures), 'thing')} failed", "")
     for note in results.notes:
         lines += _wrapped(f"note: {note}", "")
     return "\n".join(lines)

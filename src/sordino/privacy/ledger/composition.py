@@ -168,7 +168,7 @@ def within(spending: Iterable[Releases], limit: Limit) -> bool:
         True
 
     Source: J. Whitehouse, A. Ramdas, R. Rogers and Z. S. Wu, "Fully-adaptive composition in
-    differential privacy", ICML 2023, theorem 1.
+    differential privacy", ICML 2023 (the filter for approximate differential privacy).
     """
     known = list(spending)
     # The slack is set aside also where basic composition is enough: which of the two rules lets the

@@ -64,6 +64,21 @@ class TeacherSettings:
 
 
 @dataclass(frozen=True)
+class SideSettings:
+    """What a classifier says of the training speakers, which a side head learns to say too.
+
+    Attributes:
+        file: of `sordino federate distill`, in its folder "side"; empty for none.
+        weight: factor on the loss: gamma.
+        temperature: of both distributions.
+    """
+
+    file: str = ""
+    weight: float = 0.0
+    temperature: float = 2.0
+
+
+@dataclass(frozen=True)
 class OptimisationSettings:
     """How the weights are found: AdamW, linear warm-up, then a cosine down to nothing.
 
@@ -100,6 +115,7 @@ class SpeakerRecipe:
         data: see `DataSettings`.
         voices: further voices made from the real ones.
         teacher: see `TeacherSettings`.
+        side: see `SideSettings`.
         perturbation: see `PerturbationSettings`.
         augmentation: see `AugmentationSettings`.
         optimisation: see `OptimisationSettings`.
@@ -120,6 +136,7 @@ class SpeakerRecipe:
     data: DataSettings = field(default_factory=DataSettings)
     voices: VoiceSettings = field(default_factory=VoiceSettings)
     teacher: TeacherSettings = field(default_factory=TeacherSettings)
+    side: SideSettings = field(default_factory=SideSettings)
     perturbation: PerturbationSettings = field(default_factory=PerturbationSettings)
     augmentation: AugmentationSettings = field(default_factory=AugmentationSettings)
     optimisation: OptimisationSettings = field(default_factory=OptimisationSettings)
@@ -167,6 +184,8 @@ class SpeakerRecipe:
         yield 0 <= wanted.margin < 1.5, "optimisation.margin lies between 0 and 1.5"
         yield wanted.scale > 0, "optimisation.scale is more than 0"
         yield bool(teacher.encoder) == (teacher.weight > 0), "a teacher has a weight"
+        yield bool(self.side.file) == (self.side.weight > 0), "a side file has a weight"
+        yield self.side.temperature > 0, "side.temperature is more than 0"
         yield 0 <= teacher.shrinkage <= 1, "teacher.shrinkage lies between 0 and 1"
         weights = (wanted.classification_weight, teacher.weight)
         yield (

@@ -19,6 +19,7 @@ from sordino.corpus.utterance import Utterance
 from sordino.errors import UsageError
 from sordino.training.augment.chain import Augmenter
 from sordino.training.augment.reverberation import simulate_rooms
+from sordino.training.distil.side_file import SideFile
 from sordino.training.hold_out import hold_out, thinned
 from sordino.training.launch import Hardware, check_batch, launch_run
 from sordino.training.loop import LoopSettings, descend, kept_weights, run_loop, seed_step
@@ -41,7 +42,7 @@ from sordino.training.waves import Noises
 SAMPLE_RATE = 16000
 
 _MOST_VALIDATION = 2000
-LOG_FIELDS = ("total", "classification", "distillation", "learning_rate", "eer")
+LOG_FIELDS = ("total", "classification", "distillation", "side", "learning_rate", "eer")
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -196,7 +197,7 @@ def learn(fabric: Fabric, prepared: Prepared) -> None:
     recipe, wanted = prepared.recipe, prepared.recipe.optimisation
     crops = _crops(prepared)
     seed_step(recipe.data.seed, 0, 0)
-    task = SpeakerTask(recipe, crops.classes, crops.target_dimension)
+    task = SpeakerTask(recipe, crops.classes, crops.target_dimension, _side(prepared, crops))
     if recipe.start:
         task.encoder.load_state_dict(starting_network(recipe).state_dict())
     if fabric.world_size > 1 and fabric.device.type == "cuda":
@@ -248,6 +249,8 @@ def _check(recipe: SpeakerRecipe, corpus: Corpus, hardware: Hardware) -> None:
     """Refuse at once what would fail after hours of preparation."""
     check_batch(recipe.optimisation.batch, hardware, least=2)
     hold_out(corpus, recipe.data.validation, recipe.data.seed)
+    if recipe.side.file:
+        SideFile.read(Path(recipe.side.file))
     if recipe.start:
         starting_network(recipe)
     else:
@@ -274,6 +277,21 @@ def _taught(
     if wanted.each_crop:
         return None, CropTeacher(wanted.encoder, space)
     return in_space(space, vectors), None
+
+
+def _side(prepared: Prepared, crops: Crops) -> Tensor | None:
+    """What a classifier says of the speakers, in the order of their classes; at one speed only."""
+    wanted = prepared.recipe.side
+    if not wanted.file:
+        return None
+    # A voice at another speed may well be taken for another class.
+    said = SideFile.read(Path(wanted.file))
+    names = sorted({utterance.speaker for utterance in prepared.training})
+    rows = torch.full((crops.classes, len(said.classes)), torch.nan)
+    rows[: len(names)] = torch.from_numpy(said.of_speakers(names))
+    if not rows.isfinite().any():
+        raise UsageError(f"{wanted.file}: says nothing of any of the training speakers")
+    return rows
 
 
 def _crops(prepared: Prepared) -> Crops:

@@ -1,0 +1,294 @@
+"""`sordino federate audit`: attack a planned training, and tell what comes of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sordino.cli.inputs import pair, path, positive
+from sordino.cli.status import EXIT_DONE, EXIT_FAILED
+from sordino.cli.text import counted, say
+from sordino.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from sordino.federated.attacks.report import Report
+    from sordino.federated.populations.base import Population
+    from sordino.federated.simulate.compare import Budget
+    from sordino.federated.simulate.run import Plan
+    from sordino.federated.task import ClassifierTask
+
+SYNTHETIC = "synthetic"
+
+_COMPARED = ("none", "central", "central-local", "local", "local-laplace")
+_ATTACKS = ("leak", "uploads", "canaries", "membership")
+_TABLE, _CSV, _RESULTS = "audit.md", "audit.csv", "audit.json"
+_EPILOG = """\
+examples:
+  sordino federate audit vectors.npz --labels speech/speakers.csv --label sex -o runs/audit
+  sordino federate audit synthetic --attack leak --regime none --regime local -o runs/leak
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add this command to `sordino federate`."""
+    parser = commands.add_parser(
+        "audit",
+        help="attack a planned training, and tell what comes of it",
+        description="Attack a training as it is planned: recover users' inputs from uploads, tell"
+        " whether uploads and models spend more than is claimed, and tell who took part. The exit"
+        " status is 1 where a claim is refuted.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "data",
+        metavar="DATA",
+        help=f"speaker vectors (npz, h5, ark, parquet), or the word {SYNTHETIC}",
+    )
+    parser.add_argument(
+        "-o", "--output", type=path, required=True, metavar="RUN", help="folder for the results"
+    )
+    _add_population(parser)
+    _add_attacks(parser)
+    _add_training(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Gather users, attack, write and show the table."""
+    from sordino.cli.train_options import require_extra
+
+    require_extra()
+    from sordino.evaluate.report.terminal import aligned
+    from sordino.federated.attacks.report import HEAD
+    from sordino.federated.attacks.suite import Effort, audit_training
+
+    population = _population(options)
+    task, plan, budget = _task(options, population), _plan(options, population), _budget(options)
+    say(
+        f"{counted(population.users, 'user')}, {len(population.classes)} classes,"
+        f" {counted(task.dimension, 'parameter')}; {plan.rounds} rounds of about"
+        f" {counted(plan.sampling.cohort, 'user')}",
+        sys.stderr,
+    )
+    effort = Effort(
+        tuple(dict.fromkeys(options.attack or _ATTACKS)),
+        options.attacked,
+        options.canaries,
+        options.trials,
+        not options.no_mutants,
+    )
+
+    def tell(attack: str, regime: str) -> None:
+        if not options.quiet:
+            say(f"{attack}: {regime}", sys.stderr)
+
+    report = audit_training(
+        population,
+        task,
+        options.clip,
+        plan,
+        budget,
+        list(dict.fromkeys(options.regime or _COMPARED)),
+        range(options.seed, options.seed + options.seeds),
+        effort,
+        tell=tell,
+    )
+    _write(report, options.output)
+    widths = (10, 13, 25, 13, 24, 8, 8, 32)
+    for row in aligned(HEAD, [line.cells() for line in report.lines], widths).splitlines():
+        say(row, sys.stdout)
+    outcome = "no claim was refuted" if report.sound else "A CLAIM WAS REFUTED, or a mutant missed"
+    say(f"{outcome}; a claim that passes is not proved -> {options.output}", sys.stdout)
+    return EXIT_DONE if report.sound else EXIT_FAILED
+
+
+def _add_population(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("users").add_argument
+    add("--labels", type=path, metavar="CSV", help="table with a column key or speaker, and labels")
+    add(
+        "--label",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="the private label; several columns make one class together",
+    )
+    add(
+        "--only",
+        action="append",
+        default=[],
+        type=pair,
+        metavar="COLUMN=VALUE",
+        help="take only vectors of which the table says this (repeatable)",
+    )
+    add(
+        "--unknown",
+        action="append",
+        default=[],
+        type=pair,
+        metavar="COLUMN=VALUE",
+        help="take no labels from rows of the table that say this (repeatable)",
+    )
+    add(
+        "--least-speakers",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="leave out rarer classes (default: %(default)s)",
+    )
+    add(
+        "--users",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="of the synthetic population (default: %(default)s); in vectors every speaker is one",
+    )
+
+
+def _add_attacks(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("attacks").add_argument
+    add("--attack", action="append", choices=_ATTACKS, help="repeatable (default: all)")
+    add(
+        "--attacked",
+        type=positive,
+        default=200,
+        metavar="N",
+        help="users whose inputs are to be recovered (default: %(default)s)",
+    )
+    add(
+        "--canaries",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="made-up users, and as many who take no part (default: %(default)s)",
+    )
+    add(
+        "--trials",
+        type=positive,
+        default=20_000,
+        metavar="N",
+        help="uploads of each input in a check (default: %(default)s)",
+    )
+    add("--no-mutants", action="store_true", help="do not audit mutants, which must be caught")
+    add("--seed", type=int, default=0, metavar="N", help="the first (default: 0)")
+    add("--seeds", type=positive, default=3, metavar="N", help="how many (default: 3)")
+    add("--quiet", action="store_true", help="show no progress")
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("training that is attacked").add_argument
+    add("--regime", action="append", choices=_COMPARED, help="repeatable (default: all)")
+    add(
+        "--epsilon",
+        type=float,
+        default=2.0,
+        help="of the training; in the local regimes, of each upload (default: 2)",
+    )
+    add(
+        "--noise-multiplier",
+        type=float,
+        metavar="Z",
+        help="of the central regimes, instead of what --epsilon asks for",
+    )
+    add("--delta", type=float, default=1e-5, help="default: 1e-5")
+    add(
+        "--local-epsilon",
+        type=float,
+        default=25.5,
+        metavar="E",
+        help="of each upload in regime central-local (default: 25.5)",
+    )
+    add("--clip", type=float, default=0.3, metavar="C", help="norm of updates (default: 0.3)")
+    add("--rounds", type=positive, default=20, metavar="N", help="default: 20")
+    add(
+        "--cohort",
+        type=positive,
+        metavar="N",
+        help="users in a round (default: a quarter of all)",
+    )
+    add("--hidden", type=_widths, default=(16,), metavar="N,N", help="widths (default: 16)")
+    add("--activation", choices=("sigmoid", "relu"), default="sigmoid", help="default: sigmoid")
+    add("--local-steps", type=positive, default=1, metavar="N", help="on a device (default: 1)")
+    add("--local-rate", type=float, default=0.5, metavar="X", help="on a device (default: 0.5)")
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    """Widths of layers: "64,32"; "0" for none."""
+    return tuple(positive(part) for part in text.split(",") if part.strip() != "0")
+
+
+def _population(options: argparse.Namespace) -> Population:
+    if options.data == SYNTHETIC:
+        from sordino.federated.populations.synthetic import SyntheticPopulation
+
+        return SyntheticPopulation(options.users, seed=options.seed)
+    from sordino.evaluate.attributes.table import AttributeTable
+    from sordino.federated.populations.read import PARQUET, labelled, population_of, read_parquet
+    from sordino.speaker.vectors_files import read_vectors
+
+    if not options.label:
+        raise UsageError("--label names the column of the private label")
+    source = Path(options.data)
+    if source.suffix.lower() == PARQUET:
+        vectors, table = read_parquet(source)
+    else:
+        vectors, table = read_vectors(source), None
+    if options.labels is not None:
+        table = AttributeTable.read(options.labels)
+    if table is None:
+        raise UsageError("--labels names the table of the private labels")
+    data = labelled(
+        vectors,
+        table,
+        options.label,
+        only=options.only,
+        unknown=options.unknown,
+        least=options.least_speakers,
+    )
+    return population_of(data, options.seed)
+
+
+def _task(options: argparse.Namespace, population: Population) -> ClassifierTask:
+    from sordino.federated.task import ClassifierTask, LocalTraining
+
+    return ClassifierTask(
+        population.inputs,
+        population.classes,
+        options.hidden,
+        options.activation,
+        training=LocalTraining(options.local_steps, options.local_rate),
+    )
+
+
+def _plan(options: argparse.Namespace, population: Population) -> Plan:
+    from sordino.federated.simulate.run import Plan
+    from sordino.federated.simulate.sampling import Sampling
+
+    cohort = max(1, population.users // 4) if options.cohort is None else options.cohort
+    return Plan(Sampling("poisson", cohort), options.rounds)
+
+
+def _budget(options: argparse.Namespace) -> Budget:
+    from sordino.federated.simulate.compare import Budget
+
+    return Budget(
+        epsilon=options.epsilon,
+        delta=options.delta,
+        local_epsilon=options.local_epsilon,
+        noise_multiplier=options.noise_multiplier,
+    )
+
+
+def _write(report: Report, folder: Path) -> None:
+    from sordino.anonymize.record import write_whole
+    from sordino.federated.attacks.report import as_csv, as_markdown
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: {error.strerror}") from error
+    contents = {_TABLE: as_markdown(report), _CSV: as_csv(report), _RESULTS: report.to_json()}
+    for name, text in contents.items():
+        write_whole(folder / name, text)

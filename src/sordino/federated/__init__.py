@@ -1,0 +1,1 @@
+"""Learning from data that stays on devices, with differential privacy."""

@@ -1,0 +1,1 @@
+"""Attacks on a federated training: what is learnt of a user, with and without noise."""

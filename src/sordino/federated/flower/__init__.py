@@ -1,0 +1,1 @@
+"""Federated training over a network, with Flower as the engine."""

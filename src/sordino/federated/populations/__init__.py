@@ -1,0 +1,1 @@
+"""Users with their vectors and labels, for simulations."""

@@ -1,0 +1,1 @@
+"""Federated training of many users in one process, to see what a plan would learn."""

@@ -1,0 +1,1 @@
+"""What a classifier of voices knows, taught to a network that tells speakers apart."""
