@@ -85,6 +85,8 @@ def test_options_in_pages_exist():
         "--against",
         "--repeats",
         "--seconds",
+        "--folder",
+        "--vectors",
     }  # of the benchmarks
     for parser in parsers(build_parser()):
         known |= set(parser._option_string_actions)
