@@ -20,4 +20,4 @@ class OutputError(SordinoError):
 
 
 class StoreError(SordinoError):
-    """A store of voices is damaged, has been tampered with, or cannot be reached."""
+    """A store of voices or a ledger is damaged, has been tampered with, or cannot be reached."""
