@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="needs the extra train")
 
 from sordino.errors import UsageError
 from sordino.federated.optimiser import ServerOptimiser
@@ -45,3 +46,8 @@ def test_terms_and_refusals():
     ):
         with pytest.raises(UsageError):
             ServerOptimiser.from_terms(settings)
+
+
+def test_a_rate_that_is_too_large_is_said_to_be():
+    with pytest.raises(UsageError, match=r"learning rate 1e\+300 .* below 1,000,000"):
+        ServerOptimiser(learning_rate=1e300)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="needs the extra train")
 
 from sordino.errors import UsageError
 from sordino.federated.task import ClassifierTask, Examples, LocalTraining
