@@ -87,3 +87,24 @@ def test_labels_are_needed(tmp_path, capsys, change, message):
     assert main(["federate", "audit", *data, "-o", str(tmp_path / "run")]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+def test_an_audit_of_nothing_is_refused(tmp_path, capsys):
+    command = ["federate", "audit", "synthetic", "--users", "60", "--attack", "canaries"]
+    assert main([*command, "--regime", "none", "-o", str(tmp_path / "run")]) == 2
+    assert "nothing to audit: attack canaries does not apply" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_pairs_that_do_not_apply_are_named_and_reports_are_kept(tmp_path, capsys):
+    command = ["federate", "audit", "synthetic", "--users", "60", "--hidden", "0", "--quiet"]
+    command += ["--attack", "leak", "--attack", "canaries", "--regime", "none", *QUICK]
+    command += ["-o", str(tmp_path / "run")]
+    assert main(command) == 0
+    assert "not tried: canaries: none" in capsys.readouterr().err
+    (tmp_path / "run" / "audit.md").write_text("kept")
+    assert main(command) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert (tmp_path / "run" / "audit.md").read_text() == "kept"
+    assert main([*command, "--overwrite"]) == 0
+    assert (tmp_path / "run" / "audit.md").read_text() != "kept"

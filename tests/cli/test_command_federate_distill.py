@@ -72,3 +72,10 @@ def test_says_what_is_missing(files: tuple[Path, Path], tmp_path: Path) -> None:
 def test_refuses_settings_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="temperature is more than 0"):
         run(tmp_path / "none.npz", "--label", "sex", "--temperature", 0, "-o", tmp_path / "run")
+
+
+def test_a_value_that_nobody_has_is_named(files: tuple[Path, Path], tmp_path: Path) -> None:
+    given = ("--labels", files[1], "--label", "sex", "-o", tmp_path / "run")
+    with pytest.raises(UsageError, match=r"--held-out sex=nope: .* of no speaker"):
+        run(files[0], *given, "--held-out", "sex=nope")
+    assert not (tmp_path / "run").exists()

@@ -80,7 +80,10 @@ class TestTerms:
             (("--regime", "none", "--epsilon", "1"), "no central noise"),
             (("--regime", "local"), "needs --local-epsilon"),
             (("--regime", "none", "--local-epsilon", "1"), "no local noise"),
-            (("--regime", "none", "--cohort", "11"), "a cohort of 11 of a population of 10"),
+            (
+                ("--regime", "none", "--cohort", "11"),
+                "from 10 users: use a smaller --cohort",
+            ),
             (("--regime", "none", "--local-rate", "0"), "learning rate"),
         ],
     )
@@ -144,6 +147,13 @@ class TestServe:
         ):
             assert main(given) == 2
             assert reason in capsys.readouterr().err
+        assert not (tmp_path / "run" / "run.json").exists()
+
+    def test_a_cohort_beyond_the_keys_asks_for_a_population(self, tmp_path, nodes, capsys):
+        command = ["federate", "serve", str(tmp_path / "run"), "--nodes", str(nodes)]
+        command += ["--address", "127.0.0.1:9092", "--classes", "F,M", "--inputs", "4"]
+        assert main([*command, "--regime", "none", "--cohort", "500"]) == 2
+        assert "a smaller --cohort, or a larger --population" in capsys.readouterr().err
         assert not (tmp_path / "run" / "run.json").exists()
 
     def test_a_run_is_prepared_once_and_keeps_its_settings(self, tmp_path, nodes):

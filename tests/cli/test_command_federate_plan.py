@@ -85,3 +85,13 @@ def test_planning_loads_no_torch() -> None:
         "assert 'torch' not in sys.modules\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_no_noise_is_planned_by_a_regime() -> None:
+    with pytest.raises(UsageError, match=r"--epsilon inf .* --regime none"):
+        plan("--epsilon", "inf")
+
+
+def test_local_epsilon_is_that_of_the_other_commands(capsys: pytest.CaptureFixture) -> None:
+    assert plan("--noise-multiplier", "0.5", "--regime", "central-local", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["regimes"][0]["local_epsilon"] == 25.5

@@ -114,3 +114,22 @@ def test_parquet_brings_its_labels(tmp_path, capsys):
     command += ["--cohort", "20", "--rounds", "3", "--hidden", "0", "--regime", "none"]
     assert main([*command, "-o", str(tmp_path / "run"), "--quiet"]) == 0
     assert "40 users, 2 classes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--epsilon", "1e-9"], ["--delta", "0"]])
+def test_a_budget_that_cannot_be_kept_leaves_nothing_behind(tmp_path, given):
+    command = ["federate", "simulate", "synthetic", "--users", "60", "--cohort", "20"]
+    command += ["--rounds", "1", "--hidden", "0", *given, "-o", str(tmp_path / "run")]
+    assert main(command) == 2
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("inside", ["", "/deeper"])
+def test_an_output_that_is_a_file_is_refused_at_once(tmp_path, capsys, inside):
+    (tmp_path / "run").write_text("kept")
+    command = ["federate", "simulate", "synthetic", "--users", "60", "--cohort", "20"]
+    assert main([*command, "-o", f"{tmp_path / 'run'}{inside}"]) == 2
+    captured = capsys.readouterr()
+    assert "is not a folder" in captured.err
+    assert "round" not in captured.err
+    assert (tmp_path / "run").read_text() == "kept"

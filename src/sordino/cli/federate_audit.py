@@ -53,6 +53,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_population(parser)
     _add_attacks(parser)
     _add_training(parser)
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier report")
     parser.set_defaults(run=run)
 
 
@@ -65,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
     from sordino.federated.attacks.report import HEAD
     from sordino.federated.attacks.suite import Effort, audit_training
 
+    _refuse_existing(options.output, overwrite=options.overwrite)
     population = _population(options)
     task, plan, budget = _task(options, population), _plan(options, population), _budget(options)
     say(
@@ -97,6 +99,8 @@ def run(options: argparse.Namespace) -> int:
         tell=tell,
     )
     _write(report, options.output)
+    if left_out := report.facts["not_applicable"]:
+        say(f"note: does not apply, not tried: {', '.join(left_out)}", sys.stderr)
     widths = (10, 13, 25, 13, 24, 8, 8, 32)
     for row in aligned(HEAD, [line.cells() for line in report.lines], widths).splitlines():
         say(row, sys.stdout)
@@ -217,6 +221,15 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 def _widths(text: str) -> tuple[int, ...]:
     """Widths of layers: "64,32"; "0" for none."""
     return tuple(positive(part) for part in text.split(",") if part.strip() != "0")
+
+
+def _refuse_existing(folder: Path, *, overwrite: bool) -> None:
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    if not nearest.is_dir():
+        raise UsageError(f"{nearest} is not a folder; name another output")
+    for name in (_TABLE, _CSV, _RESULTS):
+        if (folder / name).exists() and not overwrite:
+            raise UsageError(f"{folder / name} exists; use --overwrite or another output")
 
 
 def _population(options: argparse.Namespace) -> Population:

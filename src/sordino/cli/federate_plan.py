@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sordino.cli.inputs import positive
 from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import say
+from sordino.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--local-epsilon",
         type=float,
         metavar="E",
-        help="of each upload in regime central-local (default: 25)",
+        help="of each upload in regime central-local (default: 25.5)",
     )
 
     model = parser.add_argument_group("updates")
@@ -121,6 +122,13 @@ def run(options: argparse.Namespace) -> int:
     from sordino.federated.plan import Question, planned
     from sordino.federated.plan.question import DIMENSION, LOCAL_EPSILON
 
+    for name in ("epsilon", "local_epsilon"):
+        value = getattr(options, name)
+        if value is not None and not math.isfinite(value):
+            raise UsageError(
+                f"--{name.replace('_', '-')} {value} is not a finite number; a training without"
+                " noise is planned by --regime none"
+            )
     plan = planned(
         Question(
             population=options.population,

@@ -232,6 +232,9 @@ def _widths(text: str) -> tuple[int, ...]:
 
 
 def _refuse_existing(options: argparse.Namespace) -> None:
+    nearest = next(place for place in (options.output, *options.output.parents) if place.exists())
+    if not nearest.is_dir():
+        raise UsageError(f"{nearest} is not a folder; name another output")
     if not options.resume and (options.output / "checkpoints").exists():
         raise UsageError(f"{options.output}: there is a run already; go on with it by --resume")
 

@@ -119,7 +119,12 @@ def terms_of(
     if options.cohort is not None:
         rate = options.cohort / population
         if rate > 1:
-            raise UsageError(f"a cohort of {options.cohort} of a population of {population} users")
+            # A trial has no such option: its nodes are all there are.
+            more = ", or a larger --population" if hasattr(options, "population") else ""
+            raise UsageError(
+                f"a cohort of {options.cohort} cannot come from {population} users: use a smaller"
+                f" --cohort{more}"
+            )
     deployment = Deployment(
         task,
         _regime(options, task.dimension, rate),

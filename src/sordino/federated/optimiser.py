@@ -14,6 +14,7 @@ from sordino.privacy.randomness import FloatArray
 
 OPTIMISERS = ("sgd", "adam")
 
+_LARGEST = 1e6
 _SECOND_DECAY = 0.99
 
 
@@ -23,7 +24,7 @@ class ServerOptimiser:
 
     Attributes:
         name: "sgd" or "adam".
-        learning_rate: above 0.
+        learning_rate: above 0 and below a million.
         momentum: from 0 to below 1: what is kept of earlier updates.
         smallest: for "adam", what keeps small updates from being enlarged, above 0.
 
@@ -46,8 +47,12 @@ class ServerOptimiser:
     def __post_init__(self) -> None:
         if self.name not in OPTIMISERS:
             raise UsageError(f"optimiser {self.name!r} is not one of: {', '.join(OPTIMISERS)}")
-        if not 0 < self.learning_rate < 1e6 or not 0 < self.smallest < 1e6:
-            raise UsageError("learning rate and smallest of an optimiser are above 0")
+        for what, value in (("learning rate", self.learning_rate), ("smallest", self.smallest)):
+            if not 0 < value < _LARGEST:  # refuses NaN too
+                raise UsageError(
+                    f"{what} {value:g} of the server's optimiser is not above 0 and below"
+                    f" {_LARGEST:,.0f}"
+                )
         if not 0 <= self.momentum < 1:
             raise UsageError(f"momentum {self.momentum} is not from 0 to below 1")
 

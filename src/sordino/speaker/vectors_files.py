@@ -156,6 +156,9 @@ def _write_npz(vectors: Vectors, parts: list[Path], path: Path) -> None:
 
 
 def _read_npz(path: Path) -> Vectors:
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise UsageError("is not an NPZ of plain arrays")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         keys, paths, speakers = (tuple(archive[name].tolist()) for name in _TEXTS)
         encoder, digest = str(archive["encoder"]), str(archive["digest"])

@@ -54,7 +54,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(UsageError, match="no column 'label'"):
         read_examples(tmp_path / "a.csv", TASK)
     (tmp_path / "a.npz").write_text("no archive")
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="is not an NPZ of plain arrays"):
         read_examples(tmp_path / "a.npz", TASK)
     with pytest.raises(UsageError, match="No such file"):
         read_examples(tmp_path / "b.npz", TASK)
@@ -74,3 +74,12 @@ def test_a_population_becomes_a_file_for_each_user(tmp_path):
         mine = population.cohort(np.array([user]))
         assert np.array_equal(read_examples(path, task).vectors, mine.vectors)
         assert np.array_equal(read_examples(path, task).labels, mine.labels)
+
+
+def test_files_without_examples_are_named(tmp_path):
+    (tmp_path / "none.csv").write_text("label,0,1\n")
+    with pytest.raises(UsageError, match=r"none\.csv: holds no examples"):
+        shapes_of([tmp_path / "none.csv"])
+    (tmp_path / "junk.npz").write_text("junk")
+    with pytest.raises(UsageError, match=r"junk\.npz: is not an NPZ of plain arrays"):
+        shapes_of([tmp_path / "junk.npz"])

@@ -60,7 +60,7 @@ def test_uploads_add_up(plan: Plan) -> None:
     weak, local = by_name(plan)["central-local"], by_name(plan)["local"]
     assert weak.mean_uploads == pytest.approx(0.3)
     assert weak.most_uploads == 5  # of 300 rounds with chance 1/1000, more has chance 3e-6
-    assert weak.local_total == 5 * 25
+    assert weak.local_total == 5 * 25.5
     # Five releases with Gaussian noise are one with less of it.
     assert gaussian_noise_multiplier(local.local_total, 1e-5) == pytest.approx(
         gaussian_noise_multiplier(local.local_epsilon, 1e-5) / math.sqrt(5), rel=1e-4
@@ -69,7 +69,7 @@ def test_uploads_add_up(plan: Plan) -> None:
 
 def test_shuffling_is_told_as_it_is(plan: Plan) -> None:
     weak = by_name(plan)["central-local"]
-    assert weak.shuffling == shuffled(25.0, 100, 1e-5)
+    assert weak.shuffling == shuffled(25.5, 100, 1e-5)
     assert any(note.startswith("central-local: no amplification") for note in plan.notes())
 
 
@@ -134,7 +134,7 @@ def test_it_is_ready_for_json(plan: Plan) -> None:
     assert said["question"]["cohort"] == 100
     assert [regime["regime"] for regime in said["regimes"]] == list(plan.question.regimes)
     assert said["regimes"][0]["snr"] == "inf"
-    assert said["regimes"][3]["shuffling"] == {"epsilon": 25.0, "amplified": False}
+    assert said["regimes"][3]["shuffling"] == {"epsilon": 25.5, "amplified": False}
     assert said["notes"] == list(plan.notes())
 
 
@@ -163,3 +163,23 @@ def test_it_is_ready_for_json(plan: Plan) -> None:
 def test_impossible_questions_are_refused(changes: dict, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Question(**{**ASKED, "epsilon": 2.0, **changes})
+
+
+@pytest.mark.parametrize("cohort", [1, 2, 3])
+def test_the_user_drawn_most_uploads_at_least_as_often_as_is_expected(cohort: int) -> None:
+    asked = {"rounds": 10, "delta": 1e-5, "dimension": 100, "local_epsilon": 3.0}
+    question = Question(
+        **asked, population=3, cohort=cohort, noise_multiplier=4.0, regimes=("central-local",)
+    )
+    (found,) = planned(question).regimes
+    assert found.most_uploads is not None
+    assert math.ceil(cohort / 3 * 10) <= found.most_uploads <= 10
+
+
+def test_a_user_alone_uploads_in_every_round() -> None:
+    asked = {"rounds": 10, "delta": 1e-5, "dimension": 100}
+    question = Question(
+        **asked, population=1, cohort=1, noise_multiplier=4.0, regimes=("central-local",)
+    )
+    (found,) = planned(question).regimes
+    assert found.most_uploads == 10

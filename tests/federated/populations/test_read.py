@@ -152,3 +152,13 @@ def test_real_speakers(speech_root):
     chosen = population.cohort(np.arange(population.users))
     users = {speakers[int(row)] for row in chosen.vectors[:, :, 0].ravel()}
     assert not held_out & users
+
+
+def test_a_table_of_other_people_is_named():
+    vectors = vectors_of(tuple(f"{number:02}" for number in range(12)))
+    with pytest.raises(
+        UsageError, match=r"none of the 12 speakers \(00, 01, ...\) is in .*--speak"
+    ):
+        labelled(vectors, TABLE, ["sex"])
+    with pytest.raises(UsageError, match="no vector names its speaker"):
+        labelled(vectors_of(("", "")), TABLE, ["sex"])

@@ -60,3 +60,9 @@ def test_seeds_differ():
 def test_wrong_settings_are_refused(settings):
     with pytest.raises(UsageError):
         SyntheticPopulation(**{"users": 5, **settings})
+
+
+def test_as_many_users_as_a_plan_takes():
+    assert SyntheticPopulation(10**10).cohort(np.array([10**10 - 1])).counts[0] >= 3
+    with pytest.raises(UsageError, match="from 1 to 10,000,000,000"):
+        SyntheticPopulation(10**10 + 1)

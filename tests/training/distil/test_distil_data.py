@@ -76,7 +76,7 @@ def test_standardised_by_the_training_speakers_alone() -> None:
     [
         ([], ("split", "test"), "at least one column"),
         (["hair"], ("split", "test"), "no column"),
-        (["sex"], ("split", "none"), "one side is empty"),
+        (["sex"], ("split", "none"), "split=none: toy says this of no speaker"),
         (["age:x"], ("split", "test"), "after the column come numbers"),
         (["age:40,30"], ("split", "test"), "should rise"),
         (["age:200"], ("split", "test"), "1 class has 4 speakers"),

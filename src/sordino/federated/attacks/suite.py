@@ -106,7 +106,7 @@ def audit_training(
         tell: is told of every attack and regime before they begin.
 
     Raises:
-        UsageError: things do not fit together.
+        UsageError: things do not fit together, or no attack applies to any of the regimes.
 
     Example:
         >>> from sordino.federated.populations.synthetic import SyntheticPopulation
@@ -121,12 +121,21 @@ def audit_training(
     """
     tried = Effort() if effort is None else effort
     examples = single_examples(population, tried.users)
+    regimes = {name: regime_of(name, task, clip, plan, population.users, budget) for name in names}
+    pairs = [(attack, name) for attack in ATTACKS if attack in tried.attacks for name in regimes]
+    senseless = [(attack, name) for attack, name in pairs if not _applies(attack, regimes[name])]
+    if len(senseless) == len(pairs):
+        raise UsageError(
+            f"nothing to audit: attack {', '.join(tried.attacks)} does not apply to regime"
+            f" {', '.join(regimes)}; uploads needs local noise, canaries central noise"
+        )
     lines: list[Line] = []
     for attack in ATTACKS:
-        for name in names if attack in tried.attacks else ():
+        for name, regime in regimes.items():
+            if (attack, name) not in pairs or (attack, name) in senseless:
+                continue
             if tell is not None:
                 tell(attack, name)
-            regime = regime_of(name, task, clip, plan, population.users, budget)
             target = _Target(name, population, task, regime, plan, budget, seeds, tried)
             if attack == "leak":
                 lines += _leaks(target, examples)
@@ -147,8 +156,16 @@ def audit_training(
         "seeds": list(seeds),
         "attacked_users": len(examples),
         "effort": {**asdict(tried), "attacks": list(tried.attacks)},
+        "not_applicable": [f"{attack}: {name}" for attack, name in senseless],
     }
     return Report(tuple(lines), facts)
+
+
+def _applies(attack: str, regime: Regime) -> bool:
+    """Whether a regime has the noise that an attack is about."""
+    if attack == "uploads":
+        return regime.local_mechanism is not None
+    return attack != "canaries" or regime.noise_multiplier is not None
 
 
 def _leaks(target: _Target, examples: Examples) -> Iterator[Line]:
@@ -191,8 +208,6 @@ def _leaked(
 
 def _uploads(target: _Target) -> Iterator[Line]:
     regime, effort = target.regime, target.effort
-    if regime.local_mechanism is None:
-        return
     assert regime.local_epsilon is not None
     double = replace(regime, local_epsilon=2 * regime.local_epsilon)
     for audited in (regime, double) if effort.mutants else (regime,):
@@ -215,8 +230,7 @@ def _uploads(target: _Target) -> Iterator[Line]:
 def _canaries(target: _Target) -> Iterator[Line]:
     regime, effort, plan = target.regime, target.effort, target.plan
     z = regime.noise_multiplier
-    if z is None:
-        return
+    assert z is not None
     half = replace(regime, noise_multiplier=z / 2)
     for audited in (regime, half) if effort.mutants else (regime,):
         own = audited is regime

@@ -56,6 +56,9 @@ def shapes_of(paths: Sequence[Path], label: str = "label") -> tuple[tuple[str, .
         UsageError: one cannot be read, or they differ in their components.
     """
     known = [_labelled(path, label) for path in paths]
+    for path, (vectors, _) in zip(paths, known, strict=True):
+        if vectors.ndim != 2 or not len(vectors):
+            raise UsageError(f"{path}: holds no examples")
     sizes = {vectors.shape[-1] for vectors, _ in known}
     if len(sizes) != 1:
         raise UsageError(f"vectors in the files differ in their components: {sorted(sizes)}")
@@ -98,6 +101,9 @@ def _labelled(path: Path, label: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
 
 
 def _read_npz(path: Path, label: str) -> tuple[npt.NDArray[Any], Sequence[str]]:
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise UsageError("is not an NPZ of plain arrays")
     with np.load(path, allow_pickle=False) as archive:
         if _VECTORS not in archive.files or label not in archive.files:
             raise UsageError(

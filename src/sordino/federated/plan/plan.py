@@ -261,7 +261,11 @@ def _most_uploads(question: Question, rate: float) -> int:
     """How often the user uploads who is drawn most: less than one user is expected beyond."""
     from scipy.stats import binom
 
-    return max(1, int(binom.isf(1 / question.population, question.rounds, rate)))
+    beyond = int(binom.isf(1 / question.population, question.rounds, rate))
+    # Of one user alone the quantile says nothing; no maximum is below the mean. In a rate from
+    # division the last bit may be wrong, which must not add a round.
+    mean = math.ceil(round(rate * question.rounds, 6))
+    return min(question.rounds, max(1, beyond, mean))
 
 
 def _composed(epsilon: float, delta: float, uploads: int) -> float:

@@ -9,7 +9,7 @@ from sordino.federated.regimes import REGIMES
 from sordino.privacy.accounting.sampled_gaussian import accountant_for
 from sordino.privacy.mechanisms.checks import checked_delta, checked_dimension, checked_epsilon
 
-LOCAL_EPSILON = 25.0
+LOCAL_EPSILON = 25.5
 """Of an upload in regime central-local, if nothing else is said; about that of the paper."""
 
 DIMENSION = 5000

@@ -24,6 +24,7 @@ PARQUET = ".parquet"
 """Ending of files that `read_parquet` reads."""
 
 _HELD_OUT_SHARE = 1 / 3
+_SHOWN = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +71,15 @@ def labelled(
         least: classes with fewer speakers than this, on either side, are left out.
 
     Raises:
-        UsageError: there is no such column, or less than two classes are left.
+        UsageError: there is no such column, the table names none of the vectors, or less than two
+            classes are left.
     """
     known = without(table, columns, unknown)
 
     def column(name: str) -> tuple[str, ...]:
         return known.values(name, vectors.keys, vectors.speakers)
 
+    _require_names(vectors, table)
     values = [column(name) for name in columns]
     names = [" ".join(row) if all(row) else "" for row in zip(*values, strict=True)]
     kept = np.array([bool(name and who) for name, who in zip(names, vectors.speakers, strict=True)])
@@ -199,6 +202,19 @@ def read_parquet(path: Path) -> tuple[Vectors, AttributeTable]:
     }
     table = AttributeTable(str(path), True, columns, rows, {})
     return Vectors(keys, ("",) * len(keys), speakers, vectors), table
+
+
+def _require_names(vectors: Vectors, table: AttributeTable) -> None:
+    """Refuse a table that tells nothing of any vector, since its names are others."""
+    what, names = ("keys", vectors.keys) if table.by_key else ("speakers", vectors.speakers)
+    there = sorted({name for name in names if name})
+    if any(name in table.rows for name in there):
+        return
+    agree = "keys have to agree" if table.by_key else "embed with --speakers so that names agree"
+    if not there:
+        raise UsageError(f"no vector names its {what[:-1]}, for {table.name} to tell of; {agree}")
+    shown = ", ".join(there[:_SHOWN]) + (", ..." if len(there) > _SHOWN else "")
+    raise UsageError(f"none of the {len(there)} {what} ({shown}) is in {table.name}; {agree}")
 
 
 def _frequent(

@@ -13,6 +13,7 @@ from sordino.federated.task import Examples, Ints
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _HELD_OUT_USERS = 2000
+_MOST_USERS = 10**10
 
 
 class SyntheticPopulation(Population):
@@ -22,7 +23,7 @@ class SyntheticPopulation(Population):
     for: a cohort of a million users costs what its own vectors cost.
 
     Args:
-        users: how many, from 1 to 2 ** 40.
+        users: how many, from 1 to 10 ** 10.
         inputs: components of a vector.
         classes: how many; each user is of one.
         separation: length of the mean of a class, whose direction is random.
@@ -55,8 +56,8 @@ class SyntheticPopulation(Population):
         most: int = 8,
         seed: int = 0,
     ) -> None:
-        if not 1 <= users <= 2**40:
-            raise UsageError(f"{users} users: expected from 1 to 2 ** 40")
+        if not 1 <= users <= _MOST_USERS:
+            raise UsageError(f"{users:,} users are not from 1 to {_MOST_USERS:,}")
         if inputs < 1 or classes < 2 or not 1 <= least <= most:
             raise UsageError("a user has at least 1 example of at least 1 component, of 2 classes")
         if seed < 0:

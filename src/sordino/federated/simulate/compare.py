@@ -215,10 +215,14 @@ def compare(
         population = population_of(seed)
         chances.append(population.held_out.chance)
         facts = facts or population.facts()
-        for name in names:
-            regime = regime_of(name, task, clip, plan, population.users, budget)
+        # All of them before the first round: a budget that one cannot keep leaves nothing behind.
+        regimes = {
+            name: regime_of(name, task, clip, plan, population.users, budget) for name in names
+        }
+        for name, regime in regimes.items():
             if name not in statements:
                 statements[name] = _stated(regime, plan, population.users, budget)
+        for name, regime in regimes.items():
 
             def told(one: Round, name: str = name, seed: int = seed) -> None:
                 if tell is not None:

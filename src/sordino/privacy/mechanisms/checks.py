@@ -25,8 +25,8 @@ def checked_epsilon(epsilon: float | None, *, largest: float = math.inf) -> floa
     """
     if epsilon is None or not math.isfinite(epsilon):
         raise UsageError(
-            f"epsilon {epsilon} is not a number above 0; without noise there is no guarantee:"
-            " see Unprotected"
+            f"epsilon {epsilon} is not a finite number above 0; without noise there is no"
+            " guarantee: see Unprotected"
         )
     if not SMALLEST_EPSILON <= epsilon <= largest:
         raise UsageError(f"epsilon {epsilon:g} is not between {SMALLEST_EPSILON:g} and {largest:g}")

@@ -234,6 +234,12 @@ def _tried(
         )
         _, others = split_speakers(corpus, 0.5, seed)
         apart = np.isin(np.array(vectors.speakers, dtype=np.str_), others.speakers)
+    if tried is not None and (apart.all() or not apart.any()):
+        whose = "every" if apart.any() else "no"
+        raise UsageError(
+            f"--held-out {tried[0]}={tried[1]}: {table.name} says this of {whose} speaker; both"
+            " such and others are needed"
+        )
     if apart.all() or not apart.any():
         raise UsageError(
             "speakers are needed for training and others to be tried: one side is empty"
