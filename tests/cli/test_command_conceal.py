@@ -167,6 +167,16 @@ def test_a_ledger_stops_at_a_limit(conceal, table, tmp_path):
     alone = ("-o", tmp_path / "d.npz", "--epsilon", 6, *counted, "--person", "zoe")
     assert conceal(table, *alone).status == 0
     assert ledger.spent("zoe").releases == 3
+    said = json.loads((tmp_path / "d.privacy.json").read_text())["releases"]
+    assert (said["speakers"], said["most_of_one_speaker"], said["epsilon_of_those"]) == (1, 3, 18.0)
+
+
+def test_a_table_without_rows_is_nothing(conceal, tmp_path):
+    (tmp_path / "none.csv").write_text("key,encoder,digest,0,1,2\n")
+    answer = conceal(tmp_path / "none.csv", "-o", tmp_path / "o.csv", "--epsilon", 9)
+    assert answer.status != 0
+    assert not (tmp_path / "o.csv").exists()
+    assert not (tmp_path / "o.privacy.json").exists()
 
 
 @pytest.mark.parametrize(

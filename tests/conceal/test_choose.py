@@ -27,7 +27,7 @@ def test_several(mine, tmp_path):
 
 
 def test_none_and_not_known(mine):
-    with pytest.raises(UsageError, match="no concealer is for vectors of tiny; name a concealer"):
+    with pytest.raises(UsageError, match=r"no concealer is for vectors of tiny \(beef\); name"):
         concealer_for("beef", "tiny", environment=mine)
     with pytest.raises(UsageError, match="nothing says of which encoder"):
         concealer_for("", environment=mine)

@@ -317,3 +317,9 @@ def test_keys_have_no_ending_unless_they_need_one(tmp_path):
     assert table.vectors[:, 0].tolist() == [2, 1, 3, 4, 5, 0]
     assert table.speakers == ("a",) * 5 + ("b",)
     assert (table.encoder, table.digest) == (encoder.name, encoder.digest)
+
+
+def test_a_file_that_is_no_archive_is_told_without_advice_to_trust_it(tmp_path):
+    (tmp_path / "junk.npz").write_text("junk")
+    with pytest.raises(UsageError, match=r"junk\.npz: is not an NPZ of plain arrays"):
+        read_vectors(tmp_path / "junk.npz")

@@ -100,6 +100,8 @@ def run(options: argparse.Namespace) -> int:
             tell_input(gathered, options)
             assert encoder is not None
             given, failed = _embedded(gathered, encoder, options, work)
+        if given is not None and len(given) == 0:
+            given = None
         if given is not None:
             protected = conceal_vectors(
                 given,
@@ -108,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
                 purpose=options.purpose or "",
                 person=options.person,
             )
-            said = statement_of(protected, concealment)
+            said = statement_of(protected, concealment, options.person)
             # First, so that there never are templates without it.
             _write_json(said, statement, work)
             write_vectors(protected, options.output, format_name, work)
@@ -117,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"failed: {task.source}: {reason}", sys.stderr)
     if given is None:
         say("concealed nothing; nothing is written", sys.stdout)
-    return EXIT_FAILED if failed else EXIT_DONE
+    return EXIT_FAILED if failed or given is None else EXIT_DONE
 
 
 def _inputs(

@@ -43,7 +43,8 @@ def concealer_for(
         found[place].append(name)
     names = found["user"] or found["package"]
     if not names:
-        raise UsageError(f"no concealer is for vectors of {encoder or digest[:8]}; {_NAME_ONE}")
+        of = f"{encoder} ({digest[:8]})" if encoder else digest[:8]
+        raise UsageError(f"no concealer is for vectors of {of}; {_NAME_ONE}")
     if len(names) > 1:
         raise UsageError(
             f"several concealers are for vectors of {encoder or digest[:8]}: {', '.join(names)};"

@@ -73,18 +73,21 @@ def require_vectors(vectors: Vectors, concealment: Concealment) -> None:
         )
 
 
-def statement_of(vectors: Vectors, concealment: Concealment) -> dict[str, Any]:
+def statement_of(
+    vectors: Vectors, concealment: Concealment, person: str | None = None
+) -> dict[str, Any]:
     """What is guaranteed of a file of protected templates, ready for JSON.
 
     Args:
         vectors: protected.
         concealment: what protected them.
+        person: whose they all are, as for `conceal_vectors`; None for the speakers'.
 
     Returns:
         The statement for one template, and under `releases` how many there are, and what they add
         up to for the speaker with most of them (null where a speaker is not known).
     """
-    counts = Counter(vectors.speakers)
+    counts = Counter(vectors.speakers if person is None else (person,) * len(vectors))
     most = None if "" in counts else max(counts.values(), default=0)
     total = None if most is None else _json(most * concealment.epsilon)
     return {
