@@ -184,19 +184,9 @@ class ClassifierTask:
             UsageError: shapes do not fit, or a label is none of the classes.
         """
         import torch
-        from torch.func import functional_call, grad, vmap
 
         start = self._checked(parameters)
         self._check_examples(examples)
-        module = self._module()
-        shapes = {name: value.shape for name, value in module.named_parameters()}
-        steps, rate = self.training.steps, self.training.learning_rate
-
-        def loss(row: Tensor, vectors: Tensor, targets: Tensor) -> Tensor:
-            logits = functional_call(module, _unflat(row, shapes), (vectors,))
-            return -(torch.log_softmax(logits, dim=1) * targets).sum()
-
-        first, later = vmap(grad(loss), in_dims=(None, 0, 0)), vmap(grad(loss))
         result = np.empty((len(examples), self.dimension), dtype=np.float32)
         origin = torch.from_numpy(start)
         size = max(1, _BLOCK // max(self.dimension, examples.vectors[0].size))
@@ -206,11 +196,41 @@ class ClassifierTask:
                 torch.from_numpy(self.prepared(block.vectors)),
                 torch.from_numpy(_targets(block, len(self.classes))),
             )
-            changed = first(origin, *data).mul_(-rate)
-            for _ in range(steps - 1):
-                changed -= rate * later(origin + changed, *data)
-            result[begin : begin + size] = changed.numpy()
+            trained = self._by_autograd if self.layer_norm else self._by_hand
+            with torch.no_grad():
+                result[begin : begin + size] = trained(origin, *data).numpy()
         return result
+
+    def _by_hand(self, origin: Tensor, vectors: Tensor, targets: Tensor) -> Tensor:
+        from sordino.federated.descent import changes
+
+        return changes(
+            origin,
+            (self.inputs, *self.hidden, len(self.classes)),
+            vectors,
+            targets,
+            activation=self.activation,
+            steps=self.training.steps,
+            rate=self.training.learning_rate,
+        )
+
+    def _by_autograd(self, origin: Tensor, vectors: Tensor, targets: Tensor) -> Tensor:
+        import torch
+        from torch.func import functional_call, grad, vmap
+
+        module = self._module()
+        shapes = {name: value.shape for name, value in module.named_parameters()}
+        rate = self.training.learning_rate
+
+        def loss(row: Tensor, vectors: Tensor, targets: Tensor) -> Tensor:
+            logits = functional_call(module, _unflat(row, shapes), (vectors,))
+            return -(torch.log_softmax(logits, dim=1) * targets).sum()
+
+        first, later = vmap(grad(loss), in_dims=(None, 0, 0)), vmap(grad(loss))
+        changed = first(origin, vectors, targets).mul_(-rate)
+        for _ in range(self.training.steps - 1):
+            changed -= rate * later(origin + changed, vectors, targets)
+        return changed
 
     def logits(self, parameters: npt.ArrayLike, vectors: npt.ArrayLike) -> Floats:
         """What the classifier makes of vectors, before the softmax.

@@ -76,7 +76,8 @@ class Grid:
     ) -> IntArray:
         if room > self.bound / 2:
             raise UsageError(f"vectors of {clipped.shape[1]} components are too long for the grid")
-        points = np.rint(clipped / self.step).astype(np.int64)
+        steps = clipped / self.step
+        points = np.rint(steps, out=steps).astype(np.int64)
         beyond = ~fits(points)
         if beyond.any():
             shorter = clipped[beyond] * ((1 - 1e-12) * (1 - room / self.bound))
