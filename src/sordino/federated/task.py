@@ -227,7 +227,7 @@ class ClassifierTask:
             return -(torch.log_softmax(logits, dim=1) * targets).sum()
 
         first, later = vmap(grad(loss), in_dims=(None, 0, 0)), vmap(grad(loss))
-        changed = first(origin, vectors, targets).mul_(-rate)
+        changed: Tensor = first(origin, vectors, targets).mul_(-rate)
         for _ in range(self.training.steps - 1):
             changed -= rate * later(origin + changed, vectors, targets)
         return changed
