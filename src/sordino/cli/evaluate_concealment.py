@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sordino.cli.concealment import epsilon as epsilon_above_0
 from sordino.cli.evaluation import settings_of
-from sordino.cli.inputs import pair, path, positive
+from sordino.cli.inputs import add_row_options, pair, path, positive
 from sordino.cli.status import EXIT_DONE, EXIT_FAILED
 from sordino.cli.text import say
 from sordino.errors import OutputError, UsageError
@@ -77,14 +77,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="COLUMN=VALUE",
         help="use only vectors with this in the table (repeatable; values of a column add up)",
     )
-    add(
-        "--unknown",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take no attributes from rows of the table that say this (repeatable)",
-    )
+    add_row_options(add, "attributes", only=False)
     add("-o", "--output", type=path, required=True, metavar="REPORT", help="folder for the report")
 
     ways = parser.add_argument_group(

@@ -7,21 +7,30 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sordino.cli.inputs import pair, path, positive
+from sordino.cli.federate_data import (
+    COMPARED,
+    SYNTHETIC,
+    add_budget,
+    add_labels,
+    add_least_speakers,
+    add_network,
+    add_places,
+    labelled_vectors,
+    require_folder,
+    task_of,
+    write_all,
+)
+from sordino.cli.inputs import positive
 from sordino.cli.status import EXIT_DONE, EXIT_FAILED
 from sordino.cli.text import counted, say
-from sordino.errors import OutputError, UsageError
+from sordino.errors import UsageError
 
 if TYPE_CHECKING:
     from sordino.federated.attacks.report import Report
     from sordino.federated.populations.base import Population
     from sordino.federated.simulate.compare import Budget
     from sordino.federated.simulate.run import Plan
-    from sordino.federated.task import ClassifierTask
 
-SYNTHETIC = "synthetic"
-
-_COMPARED = ("none", "central", "central-local", "local", "local-laplace")
 _ATTACKS = ("leak", "uploads", "canaries", "membership")
 _TABLE, _CSV, _RESULTS = "audit.md", "audit.csv", "audit.json"
 _EPILOG = """\
@@ -42,14 +51,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help=f"speaker vectors (npz, h5, ark, parquet), or the word {SYNTHETIC}",
-    )
-    parser.add_argument(
-        "-o", "--output", type=path, required=True, metavar="RUN", help="folder for the results"
-    )
+    add_places(parser)
     _add_population(parser)
     _add_attacks(parser)
     _add_training(parser)
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
     _refuse_existing(options.output, overwrite=options.overwrite)
     population = _population(options)
-    task, plan, budget = _task(options, population), _plan(options, population), _budget(options)
+    task, plan, budget = task_of(options, population), _plan(options, population), _budget(options)
     say(
         f"{counted(population.users, 'user')}, {len(population.classes)} classes,"
         f" {counted(task.dimension, 'parameter')}; {plan.rounds} rounds of about"
@@ -93,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         options.clip,
         plan,
         budget,
-        list(dict.fromkeys(options.regime or _COMPARED)),
+        list(dict.fromkeys(options.regime or COMPARED)),
         range(options.seed, options.seed + options.seeds),
         effort,
         tell=tell,
@@ -111,37 +113,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _add_population(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("users").add_argument
-    add("--labels", type=path, metavar="CSV", help="table with a column key or speaker, and labels")
-    add(
-        "--label",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="the private label; several columns make one class together",
-    )
-    add(
-        "--only",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take only vectors of which the table says this (repeatable)",
-    )
-    add(
-        "--unknown",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take no labels from rows of the table that say this (repeatable)",
-    )
-    add(
-        "--least-speakers",
-        type=positive,
-        default=5,
-        metavar="N",
-        help="leave out rarer classes (default: %(default)s)",
-    )
+    add_labels(add)
+    add_least_speakers(add, 5)
     add(
         "--users",
         type=positive,
@@ -183,28 +156,8 @@ def _add_attacks(parser: argparse.ArgumentParser) -> None:
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("training that is attacked").add_argument
-    add("--regime", action="append", choices=_COMPARED, help="repeatable (default: all)")
-    add(
-        "--epsilon",
-        type=float,
-        default=2.0,
-        help="of the training; in the local regimes, of each upload (default: 2)",
-    )
-    add(
-        "--noise-multiplier",
-        type=float,
-        metavar="Z",
-        help="of the central regimes, instead of what --epsilon asks for",
-    )
-    add("--delta", type=float, default=1e-5, help="default: 1e-5")
-    add(
-        "--local-epsilon",
-        type=float,
-        default=25.5,
-        metavar="E",
-        help="of each upload in regime central-local (default: 25.5)",
-    )
-    add("--clip", type=float, default=0.3, metavar="C", help="norm of updates (default: 0.3)")
+    add("--regime", action="append", choices=COMPARED, help="repeatable (default: all)")
+    add_budget(add, delta=1e-5)
     add("--rounds", type=positive, default=20, metavar="N", help="default: 20")
     add(
         "--cohort",
@@ -212,21 +165,11 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="users in a round (default: a quarter of all)",
     )
-    add("--hidden", type=_widths, default=(16,), metavar="N,N", help="widths (default: 16)")
-    add("--activation", choices=("sigmoid", "relu"), default="sigmoid", help="default: sigmoid")
-    add("--local-steps", type=positive, default=1, metavar="N", help="on a device (default: 1)")
-    add("--local-rate", type=float, default=0.5, metavar="X", help="on a device (default: 0.5)")
-
-
-def _widths(text: str) -> tuple[int, ...]:
-    """Widths of layers: "64,32"; "0" for none."""
-    return tuple(positive(part) for part in text.split(",") if part.strip() != "0")
+    add_network(add)
 
 
 def _refuse_existing(folder: Path, *, overwrite: bool) -> None:
-    nearest = next(place for place in (folder, *folder.parents) if place.exists())
-    if not nearest.is_dir():
-        raise UsageError(f"{nearest} is not a folder; name another output")
+    require_folder(folder)
     for name in (_TABLE, _CSV, _RESULTS):
         if (folder / name).exists() and not overwrite:
             raise UsageError(f"{folder / name} exists; use --overwrite or another output")
@@ -237,42 +180,9 @@ def _population(options: argparse.Namespace) -> Population:
         from sordino.federated.populations.synthetic import SyntheticPopulation
 
         return SyntheticPopulation(options.users, seed=options.seed)
-    from sordino.evaluate.attributes.table import AttributeTable
-    from sordino.federated.populations.read import PARQUET, labelled, population_of, read_parquet
-    from sordino.speaker.vectors_files import read_vectors
+    from sordino.federated.populations.read import population_of
 
-    if not options.label:
-        raise UsageError("--label names the column of the private label")
-    source = Path(options.data)
-    if source.suffix.lower() == PARQUET:
-        vectors, table = read_parquet(source)
-    else:
-        vectors, table = read_vectors(source), None
-    if options.labels is not None:
-        table = AttributeTable.read(options.labels)
-    if table is None:
-        raise UsageError("--labels names the table of the private labels")
-    data = labelled(
-        vectors,
-        table,
-        options.label,
-        only=options.only,
-        unknown=options.unknown,
-        least=options.least_speakers,
-    )
-    return population_of(data, options.seed)
-
-
-def _task(options: argparse.Namespace, population: Population) -> ClassifierTask:
-    from sordino.federated.task import ClassifierTask, LocalTraining
-
-    return ClassifierTask(
-        population.inputs,
-        population.classes,
-        options.hidden,
-        options.activation,
-        training=LocalTraining(options.local_steps, options.local_rate),
-    )
+    return population_of(labelled_vectors(options), options.seed)
 
 
 def _plan(options: argparse.Namespace, population: Population) -> Plan:
@@ -295,13 +205,7 @@ def _budget(options: argparse.Namespace) -> Budget:
 
 
 def _write(report: Report, folder: Path) -> None:
-    from sordino.anonymize.record import write_whole
     from sordino.federated.attacks.report import as_csv, as_markdown
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror}") from error
     contents = {_TABLE: as_markdown(report), _CSV: as_csv(report), _RESULTS: report.to_json()}
-    for name, text in contents.items():
-        write_whole(folder / name, text)
+    write_all(folder, contents)

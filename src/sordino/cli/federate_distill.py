@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sordino.cli.inputs import pair, path, positive
+from sordino.cli.federate_data import add_least_speakers, add_table, table_of
+from sordino.cli.inputs import add_row_options, pair, path, positive
 from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import say
-from sordino.errors import UsageError
 
 if TYPE_CHECKING:
     from sordino.evaluate.attributes.table import AttributeTable
@@ -92,7 +92,7 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
         help="of speech: words (supervectors of any words; default), phrases (of texts that several"
         " people say), or the name of a speaker encoder",
     )
-    add("--labels", type=path, metavar="CSV", help="table with a column key or speaker, and labels")
+    add_table(add)
     add(
         "--label",
         action="append",
@@ -107,21 +107,8 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN=VALUE",
         help="speakers to try verification with (default: half of them)",
     )
-    add(
-        "--unknown",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take no labels from rows of the table that say this (repeatable)",
-    )
-    add(
-        "--least-speakers",
-        type=positive,
-        default=4,
-        metavar="N",
-        help="leave out rarer classes (default: %(default)s)",
-    )
+    add_row_options(add, "labels", only=False)
+    add_least_speakers(add, 4)
 
 
 def _add_teacher(parser: argparse.ArgumentParser) -> None:
@@ -224,7 +211,6 @@ def _wanted(options: argparse.Namespace) -> DistilRun:
 
 def _sources(options: argparse.Namespace) -> tuple[Vectors, AttributeTable]:
     """Vectors, and the table of what is known of them."""
-    from sordino.evaluate.attributes.table import AttributeTable
     from sordino.federated.populations.read import PARQUET, read_parquet
     from sordino.speaker.vectors_files import FORMATS, read_vectors
 
@@ -236,11 +222,7 @@ def _sources(options: argparse.Namespace) -> tuple[Vectors, AttributeTable]:
         vectors = read_vectors(options.data)
     else:
         vectors, table = _of_speech(options)
-    if options.labels is not None:
-        table = AttributeTable.read(options.labels)
-    if table is None:
-        raise UsageError("--labels names the table of the private labels")
-    return vectors, table
+    return vectors, table_of(options.labels, table)
 
 
 def _of_speech(options: argparse.Namespace) -> tuple[Vectors, AttributeTable]:

@@ -7,10 +7,23 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sordino.cli.inputs import pair, path, positive
+from sordino.cli.federate_data import (
+    COMPARED,
+    SYNTHETIC,
+    add_budget,
+    add_labels,
+    add_least_speakers,
+    add_network,
+    add_places,
+    labelled_vectors,
+    require_folder,
+    task_of,
+    write_all,
+)
+from sordino.cli.inputs import pair, positive
 from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import counted, say
-from sordino.errors import OutputError, UsageError
+from sordino.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,9 +33,6 @@ if TYPE_CHECKING:
     from sordino.federated.simulate.run import Plan, Round
     from sordino.federated.task import ClassifierTask
 
-SYNTHETIC = "synthetic"
-
-_COMPARED = ("none", "central", "central-local", "local", "local-laplace")
 _TABLE, _CSV, _RESULTS, _PLOT = "table.md", "table.csv", "results.json", "plot.svg"
 _EPILOG = """\
 examples:
@@ -44,14 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help=f"speaker vectors (npz, h5, ark, parquet), or the word {SYNTHETIC}",
-    )
-    parser.add_argument(
-        "-o", "--output", type=path, required=True, metavar="RUN", help="folder for the results"
-    )
+    add_places(parser)
     _add_population(parser)
     _add_privacy(parser)
     _add_training(parser)
@@ -70,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     _refuse_existing(options)
     population_of = _population(options)
     first = population_of(options.seed)
-    task, budget = _task(options, first), _budget(options)
+    task, budget = task_of(options, first), _budget(options)
     plan = _plan(options, first, task, budget)
     say(
         f"{counted(first.users, 'user')}, {len(first.classes)} classes"
@@ -78,9 +81,9 @@ def run(options: argparse.Namespace) -> int:
         f" {plan.rounds} rounds of about {counted(plan.sampling.cohort, 'user')}",
         sys.stderr,
     )
-    names = list(dict.fromkeys(options.regime or _COMPARED))
+    names = list(dict.fromkeys(options.regime or COMPARED))
     if "all" in names:
-        names = list(_COMPARED)
+        names = list(COMPARED)
     done = compare(
         population_of,
         task,
@@ -103,43 +106,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _add_population(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("users").add_argument
-    add("--labels", type=path, metavar="CSV", help="table with a column key or speaker, and labels")
-    add(
-        "--label",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="the private label; several columns make one class together",
-    )
-    add(
-        "--only",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take only vectors of which the table says this (repeatable)",
-    )
-    add(
-        "--unknown",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take no labels from rows of the table that say this (repeatable)",
-    )
+    add_labels(add)
     add(
         "--held-out",
         type=pair,
         metavar="COLUMN=VALUE",
         help="speakers to measure with (default: a third, another for each seed)",
     )
-    add(
-        "--least-speakers",
-        type=positive,
-        default=5,
-        metavar="N",
-        help="leave out rarer classes (default: %(default)s)",
-    )
+    add_least_speakers(add, 5)
     add(
         "--users",
         type=positive,
@@ -160,30 +134,10 @@ def _add_privacy(parser: argparse.ArgumentParser) -> None:
     add(
         "--regime",
         action="append",
-        choices=(*_COMPARED, "all"),
+        choices=(*COMPARED, "all"),
         help="who adds noise (repeatable; default: all)",
     )
-    add(
-        "--epsilon",
-        type=float,
-        default=2.0,
-        help="of the training; in the local regimes, of each upload (default: 2)",
-    )
-    add(
-        "--noise-multiplier",
-        type=float,
-        metavar="Z",
-        help="of the central regimes, instead of what --epsilon asks for",
-    )
-    add("--delta", type=float, default=1e-6, help="default: 1e-6")
-    add(
-        "--local-epsilon",
-        type=float,
-        default=25.5,
-        metavar="E",
-        help="of each upload in regime central-local (default: 25.5)",
-    )
-    add("--clip", type=float, default=0.3, metavar="C", help="norm of updates (default: 0.3)")
+    add_budget(add, delta=1e-6)
     add(
         "--sampling",
         choices=("poisson", "fixed"),
@@ -214,10 +168,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="signal over noise in regime central that the cohort is chosen for (default: 2)",
     )
-    add("--hidden", type=_widths, default=(16,), metavar="N,N", help="widths (default: 16)")
-    add("--activation", choices=("sigmoid", "relu"), default="sigmoid", help="default: sigmoid")
-    add("--local-steps", type=positive, default=1, metavar="N", help="on a device (default: 1)")
-    add("--local-rate", type=float, default=0.5, metavar="X", help="on a device (default: 0.5)")
+    add_network(add)
     add("--server-rate", type=float, default=1.0, metavar="X", help="default: 1")
     add("--momentum", type=float, default=0.0, metavar="X", help="of the server (default: 0)")
     add("--seed", type=int, default=0, metavar="N", help="the first (default: 0)")
@@ -226,15 +177,8 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", help="show no progress")
 
 
-def _widths(text: str) -> tuple[int, ...]:
-    """Widths of layers: "64,32"; "0" for none."""
-    return tuple(positive(part) for part in text.split(",") if part.strip() != "0")
-
-
 def _refuse_existing(options: argparse.Namespace) -> None:
-    nearest = next(place for place in (options.output, *options.output.parents) if place.exists())
-    if not nearest.is_dir():
-        raise UsageError(f"{nearest} is not a folder; name another output")
+    require_folder(options.output)
     if not options.resume and (options.output / "checkpoints").exists():
         raise UsageError(f"{options.output}: there is a run already; go on with it by --resume")
 
@@ -246,48 +190,15 @@ def _population(options: argparse.Namespace) -> Callable[[int], Population]:
 
         users = 100_000 if options.users is None else options.users
         return lambda seed: SyntheticPopulation(users, seed=seed)
-    from sordino.evaluate.attributes.table import AttributeTable
-    from sordino.federated.populations.read import PARQUET, labelled, population_of, read_parquet
-    from sordino.speaker.vectors_files import read_vectors
+    from sordino.federated.populations.read import population_of
 
-    if not options.label:
-        raise UsageError("--label names the column of the private label")
-    source = Path(options.data)
-    if source.suffix.lower() == PARQUET:
-        vectors, table = read_parquet(source)
-    else:
-        vectors, table = read_vectors(source), None
-    if options.labels is not None:
-        table = AttributeTable.read(options.labels)
-    if table is None:
-        raise UsageError("--labels names the table of the private labels")
-    data = labelled(
-        vectors,
-        table,
-        options.label,
-        only=options.only,
-        unknown=options.unknown,
-        held_out=options.held_out,
-        least=options.least_speakers,
-    )
+    data = labelled_vectors(options, options.held_out)
     return lambda seed: population_of(
         data,
         seed,
         users=options.users,
         examples=options.examples,
         concentration=options.dirichlet,
-    )
-
-
-def _task(options: argparse.Namespace, population: Population) -> ClassifierTask:
-    from sordino.federated.task import ClassifierTask, LocalTraining
-
-    return ClassifierTask(
-        population.inputs,
-        population.classes,
-        options.hidden,
-        options.activation,
-        training=LocalTraining(options.local_steps, options.local_rate),
     )
 
 
@@ -344,7 +255,6 @@ def _told(rounds: int) -> Callable[[str, int, Round], None]:
 
 
 def _write(done: Comparison, folder: Path) -> None:
-    from sordino.anonymize.record import write_whole
     from sordino.federated.simulate.plot import accuracy_plot
     from sordino.federated.simulate.table import as_csv, as_markdown
 
@@ -354,9 +264,4 @@ def _write(done: Comparison, folder: Path) -> None:
         _CSV: as_csv(done),
         _PLOT: accuracy_plot(done),
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror}") from error
-    for name, text in contents.items():
-        write_whole(folder / name, text)
+    write_all(folder, contents)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,33 @@ def selected(corpus: Corpus, only: Iterable[tuple[str, str]], option: str = "--o
             raise UsageError(f"{option} knows {', '.join(PROPERTIES)}; not {name!r}")
         wanted.setdefault(name, []).append(value)
     return corpus.select(**wanted) if wanted else corpus
+
+
+def add_row_options(add: Callable[..., object], what: str, *, only: bool = True) -> None:
+    """Add --unknown, and --only, of commands that take vectors and a table.
+
+    Args:
+        add: `add_argument` of a parser or a group.
+        what: that the table tells, for the help.
+        only: whether there is --only.
+    """
+    if only:
+        add(
+            "--only",
+            action="append",
+            default=[],
+            type=pair,
+            metavar="COLUMN=VALUE",
+            help="take only vectors of which the table says this (repeatable)",
+        )
+    add(
+        "--unknown",
+        action="append",
+        default=[],
+        type=pair,
+        metavar="COLUMN=VALUE",
+        help=f"take no {what} from rows of the table that say this (repeatable)",
+    )
 
 
 def add_speaker_options(parser: argparse.ArgumentParser) -> None:

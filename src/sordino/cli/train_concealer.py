@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from sordino.cli.inputs import pair, path
+from sordino.cli.inputs import add_row_options, path
 from sordino.cli.status import EXIT_DONE
 from sordino.cli.text import counted, say
 from sordino.cli.train_options import hardware_of, require_extra, tell_trained
@@ -72,22 +72,7 @@ def add_parser(models: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="SECTION.SETTING=VALUE",
         help="change a setting of the recipe",
     )
-    add(
-        "--only",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take only vectors of which the table says this (repeatable)",
-    )
-    add(
-        "--unknown",
-        action="append",
-        default=[],
-        type=pair,
-        metavar="COLUMN=VALUE",
-        help="take no attributes from rows of the table that say this (repeatable)",
-    )
+    add_row_options(add, "attributes")
     add(
         "--encoder",
         metavar="MODEL",
