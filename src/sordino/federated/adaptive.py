@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sordino.errors import UsageError
+from sordino.privacy.accounting.adaptive import update_multiplier
 from sordino.privacy.exact import discrete_gaussian
 from sordino.privacy.randomness import Randomness
 
@@ -60,13 +61,12 @@ class AdaptiveClip:
             >>> round(AdaptiveClip(bit_deviation=50.0).update_multiplier(1.0), 6)
             1.00005
         """
-        left = noise_multiplier**-2 - (2 * self.bit_deviation) ** -2 if self.bit_deviation else 0.0
-        if left <= 0:
+        if 2 * self.bit_deviation <= noise_multiplier:
             raise UsageError(
                 f"an adaptive clip needs bit_deviation above {noise_multiplier / 2:g}, not"
                 f" {self.bit_deviation:g}: how many updates are below the clip is released too"
             )
-        return 1 / math.sqrt(left)
+        return update_multiplier(noise_multiplier, self.bit_deviation)
 
     def next_clip(
         self, clip: float, below: int, cohort: float, randomness: Randomness | None

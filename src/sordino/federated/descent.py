@@ -66,14 +66,13 @@ def changes(
             slope = below
         total += slope
     result = vectors.new_empty((users, len(start)))
-    ends = [(first, bias), *above]
     changed = [(torch.bmm(total.transpose(1, 2), vectors).mul_(-rate), total.sum(dim=1) * -rate)]
     changed += [
         (matrix.sub_(before), row.sub_(level))
         for matrix, row, (before, level) in zip(matrices, biases, above, strict=True)
     ]
     place = 0
-    for (before, level), (matrix, row) in zip(ends, changed, strict=True):
+    for (before, level), (matrix, row) in zip(layers, changed, strict=True):
         for length, part in ((before.numel(), matrix), (level.numel(), row)):
             result[:, place : place + length] = part.reshape(users, length)
             place += length

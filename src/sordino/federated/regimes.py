@@ -502,10 +502,7 @@ def _longest(mechanism: PrivVector) -> float:
     longest = mechanism.direction.norm * mechanism.clip
     if mechanism.length_epsilon:
         scalar = ScalarDP(1.0, mechanism.length_epsilon)
-        k, p = scalar.levels, scalar.keep
-        # Levels 0 and k after the correction that makes their mean right.
-        offset, slope = (1 - p) * (k + 1) / 2, p - (1 - p) / k
-        longest *= max(offset, k - offset) / slope / k
+        longest *= float(np.abs(scalar.number_of([0, scalar.levels])).max())
     return longest
 
 

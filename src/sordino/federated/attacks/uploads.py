@@ -9,12 +9,11 @@ import numpy as np
 
 from sordino.errors import UsageError
 from sordino.federated.regimes import Regime
-from sordino.privacy.audit.additive import audit_gaussian, audit_laplace
 from sordino.privacy.audit.bounds import odds_bound
+from sordino.privacy.audit.mechanism import audit
 from sordino.privacy.audit.pair import Release
 from sordino.privacy.audit.result import Audit, Finding
 from sordino.privacy.audit.sphere import audit_privunit
-from sordino.privacy.mechanisms.gaussian import Gaussian
 from sordino.privacy.mechanisms.scalar import ScalarDP
 from sordino.privacy.mechanisms.vectors import PrivVector
 from sordino.privacy.randomness import FloatArray, IntArray, Randomness
@@ -64,25 +63,10 @@ def audit_uploads(
     if mechanism is None:
         raise UsageError(f"regime {claim.name!r} has no local mechanism that could be audited")
     release = _release(_small(audited), randomness)
-    if isinstance(mechanism, Gaussian):
-        return audit_gaussian(
-            release,
-            clip=mechanism.clip,
-            epsilon=mechanism.epsilon,
-            delta=mechanism.delta,
-            dimension=_FEW_COMPONENTS,
-            deviation=mechanism.standard_deviation,
-            grid=mechanism.grid.step,
-            trials=trials,
-            false_alarm=false_alarm,
-        )
-    return audit_laplace(
-        release,
-        clip=mechanism.clip,
-        epsilon=mechanism.epsilon,
+    return audit(
+        mechanism,
+        release=release,
         dimension=_FEW_COMPONENTS,
-        scale=mechanism.scale,
-        grid=mechanism.grid.step,
         trials=trials,
         false_alarm=false_alarm,
     )
@@ -120,7 +104,7 @@ def _audit_direction(
             return uploads
         # A length comes on few levels, and those below 0 turn the direction around.
         levels = _levels(uploads * claim.clip / unit, scalar)
-        turned: FloatArray = uploads / _numbers(scalar)[levels][:, None]
+        turned: FloatArray = uploads / scalar.number_of(levels)[:, None]
         return turned
 
     share = false_alarm / 2 if scalar is not None else false_alarm
@@ -160,17 +144,9 @@ def _length(
     )
 
 
-def _numbers(scalar: ScalarDP) -> FloatArray:
-    """What is released for each level: those that are right on average."""
-    k, p = scalar.levels, scalar.keep
-    offset, slope = (1 - p) * (k + 1) / 2, p - (1 - p) / k
-    released: FloatArray = (np.arange(k + 1) - offset) / slope / k
-    return released
-
-
 def _levels(uploads: FloatArray, scalar: ScalarDP) -> IntArray:
     """The level of each upload, from its norm."""
-    sizes = np.abs(_numbers(scalar))
+    sizes = np.abs(scalar.number_of(np.arange(scalar.levels + 1)))
     order = np.argsort(sizes)
     middles = (sizes[order][1:] + sizes[order][:-1]) / 2
     levels: IntArray = order[np.searchsorted(middles, np.linalg.norm(uploads, axis=1))]

@@ -80,7 +80,23 @@ class ScalarDP:
         other = source.below(self.levels, level.shape).astype(np.float64)
         other[other == level] = self.levels
         released = np.where(bernoulli(self._keep, level.shape, source), level, other)
-        return (released - self._offset) / self._slope * (self.clip / self.levels)
+        return self.number_of(released)
+
+    def number_of(self, level: npt.ArrayLike) -> FloatArray:
+        """What is released for a level, right on average.
+
+        Args:
+            level: 0 to k, any shape.
+
+        Returns:
+            float64, same shape.
+
+        Example:
+            >>> ScalarDP(clip=1.0, epsilon=2).number_of([0, 2]).round(3)
+            array([-0.235,  1.235])
+        """
+        numbers: FloatArray = (np.asarray(level) - self._offset) / self._slope
+        return numbers * (self.clip / self.levels)
 
     def mean_squared_error(self, number: float) -> float:
         """Expected squared difference of one release from the number.
